@@ -56,13 +56,10 @@ Whole = Literal["snapshot", "repeat", "copy"]
 
 `snapshot`: the message up to this point (a cumulative frame). `repeat`: the whole message, or its text since
 the last tool call, again at the end (`final_answer` after `token`s); the option `full_text` decides how it is
-treated. `copy`: a whole message, which may repeat one that came in pieces under another id.
-"""
+treated. `copy`: a whole message, which may repeat one that came in pieces under another id."""
 
 Opaque = Mapping[str, Mapping[str, Any]]
-"""Values that only the upstream that made them can read, by dialect; not shown, redacted or counted as
-content.
-"""
+"""Values that only the upstream that made them can read, by dialect; not shown, redacted or counted."""
 
 
 class Payload(msgspec.Struct, kw_only=True):
@@ -78,8 +75,7 @@ class Payload(msgspec.Struct, kw_only=True):
 class SessionStart(Payload):
     """The stream begins. The ids are filled in if the upstream has none.
 
-    `upstream`: the name or URL of the upstream, to which opaque values are bound for clients of other
-    dialects.
+    `upstream`: the name or URL of the upstream, to which opaque values are bound for other clients.
     """
 
     type = "session_start"
@@ -166,9 +162,7 @@ class ToolError(TypedDict):
 
 
 class ToolCallEnd(Payload):
-    """A call has ended. An empty `tool_id` means the last open call of `tool_name`; without a name, the
-    last of all.
-    """
+    """A call has ended. An empty `tool_id` means the last open call of `tool_name`, or of all tools."""
 
     type = "tool_call_end"
     hints = frozenset({"tool_name", "for_users"})
@@ -204,9 +198,7 @@ DataType = Literal["dataframe", "chart", "image", "audio", "file", "state", "sta
 
 
 class Data(Payload):
-    """Structured data: a table, a chart, a file, a state, or an event of the upstream (`custom`: name,
-    value).
-    """
+    """Structured data: a table, a chart, a file, a state, or an upstream's event (`custom`: name, value)."""
 
     type = "data"
     hints = frozenset({"is_answer", "unknown"})
@@ -343,9 +335,7 @@ WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
 """The keys of `data` on the wire, per class: its fields without hints and metadata."""
 
 _VALUES: Final = {cls: attrgetter(*names, names[0]) for cls, names in WIRE_FIELDS.items()}
-"""For each class, a function that returns the values of `WIRE_FIELDS` and one more, so that the result is
-always a tuple.
-"""
+"""For each class, a function that returns the values of `WIRE_FIELDS` and one more, always as a tuple."""
 
 _TIMED: Final = frozenset({ToolCallEnd, Status, SessionEnd})
 
@@ -396,9 +386,7 @@ def wire_data(event: Event) -> dict[str, Any]:
 
 
 def wire_metadata(event: Event) -> dict[str, Any]:
-    """Return the `metadata` for the wire, without the stamp; a duration is in `extra` if the event has no
-    field for it.
-    """
+    """Return the `metadata` for the wire, without the stamp; a duration without a field is in `extra`."""
     metadata: dict[str, Any] = {**(event.meta or {})}
     metadata.pop("private", None)
     if "duration_ms" in metadata and type(event) not in _TIMED:

@@ -40,9 +40,7 @@ __all__ = [
 ]
 
 MAX_DEPTH: Final = 100
-"""The deepest nesting that is accepted. orjson writes 254 levels, and JSON in a string is unfolded inside
-JSON.
-"""
+"""The deepest accepted nesting. orjson writes 254 levels, and JSON in a string is unfolded in JSON."""
 
 _SHORT: Final = 64
 """JSON of at most this many bytes is kept instead of its digest."""
@@ -165,9 +163,7 @@ def write_json_body(value: Any) -> bytes:
 
 
 def json_to_keep(value: Any) -> bytes:
-    """Return the JSON of `value` in a buffer of its exact size; orjson's own buffer may be thirty times as
-    large.
-    """
+    """Return the JSON of `value` in a buffer of its exact size; orjson's may be 30 times as large."""
     return b"%b" % write_json(value)
 
 
@@ -192,9 +188,7 @@ def json_identity(value: Any) -> bytes:
 
 
 def one_line(data: bytes) -> bytes:
-    """Return the JSON text `data` as one line, also for readers that cut lines at U+0085, U+2028 and
-    U+2029.
-    """
+    """Return the JSON text `data` as one line, also for readers that cut at U+0085, U+2028 and U+2029."""
     if data.find(b"\xe2\x80") >= 0 or data.find(b"\xc2\x85") >= 0:  # half of what `in` takes
         for separator, escape in _SEPARATORS:
             data = data.replace(separator, escape)

@@ -204,8 +204,7 @@ export interface ContentEvent {
   metadata: EventMetadata;
 }
 
-/** Structured data: a table, a chart, a file, a state, or an event of the upstream (`custom`: name,
-    value). */
+/** Structured data: a table, a chart, a file, a state, or an upstream's event (`custom`: name, value). */
 export interface DataEvent {
   type: "data";
   data: 

@@ -22,9 +22,7 @@ from streamweir.ids import MAX_ID_CHARACTERS, short_id
 __all__ = ["SSEParser"]
 
 _MOST_LINES = 1024
-"""The most lines of one event that are kept as separate objects before they are joined: each object takes as
-much memory as thirty letters.
-"""
+"""The most lines of an event that are kept before they are joined: each takes the memory of 30 letters."""
 _BLANK_LINE = b"\n\n"
 _FIELDS = (b"data:", b"event:", b"retry:", b"id:")
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % MAX_ID_CHARACTERS)
@@ -105,9 +103,7 @@ class SSEParser:
         return self._whole_blocks(data[:-2])
 
     def _raw_block(self, data: bytes) -> Frame | None:
-        """Return the frame, with its bytes, of a read that is one whole block; return None and change no
-        state for any other read.
-        """
+        """Return the frame of a read that is one whole block; else return None and change no state."""
         if self._is_open or self._head is not None or CR in data or len(data) > self._limit:
             return None
         end = data.find(b"\n\n")

@@ -15,7 +15,7 @@ _INDICES: Final = ("index", "idx", "i", "position", "outputindex", "toolindex")
 
 
 def find_pieces(uses: list[ToolUse]) -> None:
-    """Mark the uses that hold pieces of arguments, and those whose arguments come in pieces."""
+    """Mark the uses that contain pieces of arguments, and the uses whose arguments come in pieces."""
     for use in uses:
         place = _pieces_place(use)
         if place is None:
@@ -40,7 +40,7 @@ def find_pieces(uses: list[ToolUse]) -> None:
 
 
 def _only_names(use: ToolUse, pieces: list[ToolUse]) -> bool:
-    """Return whether the pieces of all named calls were found."""
+    """Return whether the arguments of all named calls come as the pieces that were found."""
     own = [(use.tool_id, use), (use.name, use)]
     theirs = {
         str(other.value(record, place))
@@ -53,13 +53,13 @@ def _only_names(use: ToolUse, pieces: list[ToolUse]) -> bool:
 
 
 def has_arguments(use: ToolUse) -> bool:
-    """Return whether some record holds arguments that are not empty."""
+    """Return whether some record contains arguments that are not empty."""
     values = [use.value(record, use.arguments) for record, _ in use.records]
     return any(value not in (None, "", {}, [], "{}") for value in values)
 
 
 def _pieces_place(use: ToolUse) -> Place | None:
-    """Return the field whose texts are JSON only when joined."""
+    """Return the field whose texts are JSON only when joined; None if there is no such field."""
     places = [use.arguments] if use.arguments else []
     words = set(words_of_use(use.unit, use.container))
     if words & PIECES_WORDS or not places:
@@ -91,7 +91,7 @@ def _holds_json(text: str) -> bool:
 
 
 def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
-    """Return whether the texts of each call, told by id, index or order, join to an object."""
+    """Return whether the texts of each call join to an object; calls are told apart by id, index or order."""
     index = _index_place(use)
     joined: dict[tuple[Any, ...], str] = {}
     last: dict[tuple[Any, ...], Any] = {}
@@ -113,7 +113,7 @@ def _joins_to_json(use: ToolUse, texts: list[tuple[Record, str]]) -> bool:
 
 
 def _are_objects(text: str) -> bool:
-    """Return whether a text holds one object after the other."""
+    """Return whether a text consists of several objects in a row."""
     depth = starts = 0
     for letter in text:
         depth += (letter == "{") - (letter == "}")

@@ -13,7 +13,9 @@ __all__ = ["find_ids"]
 
 
 def find_ids(uses: list[ToolUse], units: list[Unit]) -> None:
-    """Find the id field: records of one call share its value, and different calls have different values."""
+    """Find the id field: all records of one call have one value in it, and different calls have different
+    values.
+    """
     options = {id(use): _possible_ids(use) for use in uses}
     ids_of_others = _ids_outside(uses, units)
     for use in uses:
@@ -46,7 +48,7 @@ def _can_be_id(value: Any) -> bool:
 
 
 def _ids_outside(uses: list[ToolUse], units: list[Unit]) -> set[str]:
-    """Return the ids of sessions, runs and answers: values that other messages contain too."""
+    """Return the ids of sessions, runs and answers, which are values that other messages contain too."""
     own = {id(use.unit.group) for use in uses}
     return {
         str(value)
@@ -95,6 +97,6 @@ def _has_partner(use: ToolUse, uses: list[ToolUse]) -> bool:
 
 
 def _calls_at_least(use: ToolUse) -> int:
-    """Return the least number of calls, counted by their names."""
+    """Return the least possible number of calls, counted by their names."""
     names = {str(use.value(record, use.name)) for record, _ in use.records if use.value(record, use.name)}
     return len(names)

@@ -1,4 +1,4 @@
-"""Decides which records begin a call, which end it, and which only repeat that."""
+"""Decides which records begin a call, which end it, and which only repeat its begin or end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["drop_repetitions", "key_set", "resolve_lifetimes"]
 
 
 def resolve_lifetimes(uses: list[ToolUse]) -> None:
-    """Decide about records that begin and end a call: if another record began it, they only end it."""
+    """Mark records that both begin and end calls as ends only, if other records have begun these calls."""
     others = [use for use in uses if use.use in ("start", "pieces")]
     for use in uses:
         if use.use == "both":
@@ -41,7 +41,7 @@ def _keys(uses: Iterable[ToolUse]) -> set[str]:
 
 
 def key_set(use: ToolUse) -> set[str]:
-    """Return the key of the calls of these records: their ids, or their names if they have no ids."""
+    """Return the keys of the calls in these records: their ids, or their names if they have no ids."""
     place = use.tool_id or use.name
     return {
         str(use.value(record, place)) for record, _ in use.records if use.value(record, place) is not None
@@ -97,7 +97,7 @@ def _names(use: ToolUse) -> list[str]:
 
 
 def _call_key(use: ToolUse, record: Record) -> tuple[Any, ...]:
-    """Return the key of a call: its id, or else all its known fields."""
+    """Return the key of a call: its id, or all its known fields if it has no id."""
     if use.tool_id is not None:
         return (str(use.value(record, use.tool_id)),)
     if use.use == "both":

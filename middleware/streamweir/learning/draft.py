@@ -15,7 +15,7 @@ __all__ = ["Draft", "conditions_of", "draft_of"]
 
 _NAMED_BY: Final = ("type", "event", "kind")
 NO_END: Final = Question("terminal", "no end was seen: is a run over, and well, when the body ends?")
-"""Asked if only the end of the body ends a stream."""
+"""The question that is asked if only the end of the body ends a stream."""
 
 _ENDS: Final = frozenset({"session_end", "complete"})
 
@@ -25,8 +25,8 @@ class Draft(NamedTuple):
 
     Attributes:
         dialect: the keys.
-        comments: the comment above each rule (by its index) or above another key (by its name).
-        rules: the meaning that each rule was made of.
+        comments: the comments, by the index of a rule or the name of another key; each is written above it.
+        rules: for each rule, the meaning that it was made from.
         ignored: meanings of messages without content.
         custom: meanings of messages that were not understood.
         unsure: the questions that are left open.
@@ -40,7 +40,7 @@ class Draft(NamedTuple):
     unsure: list[Question]
 
     def without_rules(self, numbers: set[int]) -> Draft:
-        """Return the draft without some rules; their frames arrive as `custom`."""
+        """Return the draft without some of its rules; frames of these rules then become `custom`."""
         kept = [number for number in range(len(self.rules)) if number not in numbers]
         comments: dict[str | int, list[str]] = {}
         comments |= {key: texts for key, texts in self.comments.items() if isinstance(key, str)}
@@ -98,7 +98,7 @@ def draft_of(meanings: list[Meaning], kinds: Kinds, framing: str, unwrap: str | 
 
 
 def _add_end(dialect: dict[str, Any], rules: list[Meaning], comments: dict[str | int, list[str]]) -> None:
-    """Take the end of the body for the end of the stream if no other end was seen."""
+    """Let the end of the body end the stream, if no other end was seen."""
     ends = any(_ENDS & {*meaning.types} for meaning in rules)
     if not ends and "terminal" not in dialect:
         dialect["terminal"] = ["eof"]
@@ -114,7 +114,7 @@ def _unsure(
 
 
 def _ask_about(custom: list[Meaning], comments: dict[str | int, list[str]]) -> list[Question]:
-    """Return the questions about frames that no rule takes, and write them above the rules."""
+    """Return the questions about frames that no rule takes, and write them as comments above the rules."""
     found = [
         Question(meaning.group.label, note)
         for meaning in custom
@@ -127,7 +127,7 @@ def _ask_about(custom: list[Meaning], comments: dict[str | int, list[str]]) -> l
 
 
 def _word(group: Group, used: Counter[str | None]) -> str | None:
-    """Return the name of these frames, if no frame of another group has it."""
+    """Return the name of these frames; None if frames of another group have that name too."""
     names = _frame_names(group)
     if len(names) != 1 or group.is_text or group.prefix is not None:
         return None
@@ -136,7 +136,7 @@ def _word(group: Group, used: Counter[str | None]) -> str | None:
 
 
 def _uses_of_names(kinds: Kinds) -> Counter[str | None]:
-    """Return in how many groups each name of a frame occurs."""
+    """Return the number of groups in which each name of a frame occurs."""
     return Counter(name for group in (*kinds.groups, *kinds.left_out) for name in _frame_names(group))
 
 
@@ -155,7 +155,7 @@ def _frame_name(event: str | None, value: Any) -> str | None:
 
 
 def _both(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return the conditions of both."""
+    """Return the union of two sets of conditions."""
     when = [rule["when"] for rule in (one, other) if "when" in rule]
     both = {**one, **other}
     if len(when) > 1:
@@ -207,7 +207,7 @@ def _is_ever_false(condition: Condition, group: Group) -> bool:
 
 
 def _put(match: dict[str, Any], condition: Condition) -> bool:
-    """Add a condition to a `match`; False if it cannot be written there."""
+    """Add a condition to a `match`; return False if a `match` cannot express it."""
     *steps, last = condition.place
     for step in steps:
         inner: Any = match.setdefault(str(step), {})
@@ -221,7 +221,7 @@ def _put(match: dict[str, Any], condition: Condition) -> bool:
 
 
 def _presence(meaning: Meaning) -> dict[str, Any]:
-    """Return conditions for messages without a name: the fields that the rule uses must be present."""
+    """Return conditions for messages without a name: the fields that the rule reads must be present."""
     unit = meaning.units[0]
     tops: dict[Place, None] = {}
     for entry in meaning.entries:

@@ -33,13 +33,13 @@ _WEAK_ENDS: Final = frozenset({"final", "answer", "completion", "success", "succ
 
 
 class End(NamedTuple):
-    """Evidence of the end.
+    """Evidence of the end of a stream.
 
     Attributes:
         group: the messages that contain it.
         when: an expression that is true for the last message only; None if each body has one such message.
-        is_final: no message follows it.
-        place: the field that shows the end.
+        is_final: no message follows the evidence.
+        place: the field that indicates the end.
         is_sure: the name of the message or field says that it is an end.
     """
 
@@ -84,7 +84,9 @@ def ends_in(groups: list[Group], units: Iterable[Unit], speaking: set[int], text
 def _named_end(
     group: Group, last: dict[int, int], last_spoken: dict[int, int], textual: set[int]
 ) -> End | None:
-    """Find messages named like `done` that come once in a body, with no text or tool call behind them."""
+    """Find messages that are named like `done`, come once in a body, and have no text or tool call after
+    them.
+    """
     words = END_WORDS.intersection(group.words)
     if not words or group.fails or set(group.words) & ERROR_WORDS or _appears_twice(group):
         return None
@@ -103,7 +105,7 @@ def _appears_twice(group: Group) -> bool:
 
 
 def _flag(unit: Unit, last_spoken: dict[int, int]) -> End | None:
-    """Find a field that is true, not empty or a word such as `completed` at the end of a body only."""
+    """Find a field that is true, not empty, or a word such as `completed`, only at the end of a body."""
     found: list[tuple[int, End]] = []
     for place, values in unit.places.items():
         if not place or not isinstance(place[-1], str) or place in unit.group.named_places:
@@ -128,7 +130,7 @@ def _flag(unit: Unit, last_spoken: dict[int, int]) -> End | None:
 
 
 def _when_seen(unit: Unit, place: Place, values: list[Any]) -> str:
-    """Return an expression that is true for the values that a field had at the end, failures apart."""
+    """Return an expression that is true for the values that a field had at the end, except in failures."""
     seen = [*dict.fromkeys(value for value in values if not is_failing_word(value))]
     if not all(isinstance(value, bool | int) or is_a_name(value) for value in seen):
         return unit.express(place)
@@ -138,7 +140,7 @@ def _when_seen(unit: Unit, place: Place, values: list[Any]) -> str:
 
 
 def _last_word(given: list[Any], last_spoken: dict[int, int]) -> str | None:
-    """Return the word that a field has behind the last text and never before."""
+    """Return the word that a field has after the last text and never before it; None if there is none."""
     after = {str(value) for at, value in given if at.frame >= last_spoken.get(at.body, -1)}
     before = {str(value) for at, value in given if at.frame < last_spoken.get(at.body, -1)}
     words = [value for value in after if is_a_name(value) and value not in before]
@@ -146,7 +148,7 @@ def _last_word(given: list[Any], last_spoken: dict[int, int]) -> str | None:
 
 
 def _silent_end(group: Group, last: dict[int, int], textual: set[int]) -> End | None:
-    """Find a group of last messages of bodies, if it has no other meaning."""
+    """Find a group that contains the last message of bodies and has no other meaning."""
     bodies = {message.body: message.frame for message in group.messages}
     if (
         group.fails
@@ -180,7 +182,7 @@ def holds_nothing(group: Group, others: Iterable[Group]) -> bool:
 
 
 def _leaves(group: Group) -> list[tuple[Place, Any]]:
-    """Yield the places of values that are not objects with fields."""
+    """Return the places and values in the messages of a group, without objects that have fields."""
     return [
         (place, value)
         for message in group.messages
@@ -250,7 +252,7 @@ def error_in(unit: Unit) -> tuple[Place, Place | None] | None:
 
 
 def longest_text(unit: Unit) -> Place | None:
-    """Return the field with the longest text for people; None if there is no such text."""
+    """Return the field with the longest text for people; None if no field has such a text."""
     found = [
         (max(len(value) for value in texts), place)
         for place in unit.places

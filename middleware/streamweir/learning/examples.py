@@ -27,7 +27,7 @@ def examples_of(found: MappedDialect, observed: Iterable[Observed], *, rules: in
     Args:
         found: the dialect.
         observed: the frames.
-        rules: how many rules get examples; those behind them are about frames that were not understood.
+        rules: the number of rules that get examples; later rules are about frames that were not understood.
     """
     labels = {f"rules[{number}]" for number in range(rules)}
     examples: dict[str, list[dict[str, Any]]] = {}
@@ -90,7 +90,7 @@ def shortened(value: Any, name: str = "") -> Any:
 
 
 def _may_be_piece(token: str) -> bool:
-    """Return whether a `token` may be a piece of text, and not a credential."""
+    """Return whether a `token` may be a piece of text, as opposed to a credential."""
     return len(token) < MAX_TEXT // 5 or " " in token or token.isalpha()
 
 

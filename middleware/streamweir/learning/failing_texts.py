@@ -25,7 +25,7 @@ _SHORTEST_SENTENCE: Final = 16
 
 
 def failing_beginning(text: str, *, is_alone: bool) -> str | None:
-    """Return the beginning of a text that reports a failure; None if it reports none.
+    """Return the beginning of a text, if the text reports a failure; else None.
 
     Args:
         text: one piece of the answer.
@@ -50,6 +50,6 @@ def failing_beginning(text: str, *, is_alone: bool) -> str | None:
 
 
 def begins_failing(path: str, beginnings: Iterable[str]) -> str:
-    """Return an expression that is true if the text at `path` begins with one of the beginnings."""
+    """Return an expression that is true if the text at `path` has one of these beginnings."""
     found = [f"starts_with({path}, {literal(beginning)})" for beginning in beginnings]
     return found[0] if len(found) == 1 else f"({' || '.join(found)})"

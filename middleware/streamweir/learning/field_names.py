@@ -1,4 +1,4 @@
-"""Names of fields and messages, and their usual meaning. Case and underscores make no difference."""
+"""The names of fields and messages, and their usual meaning. Case and underscores are ignored."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SEPARATORS: Final = re.compile(r"[\W_]+")
 def plain(name: object) -> str:
     """Return a name in lower case without underscores and dashes: `tool_call_id` equals `toolCallId`.
 
-    Words of other languages become English ones.
+    Words of other languages are replaced by English ones.
     """
     return _plain(name if isinstance(name, str) else str(name))
 
@@ -77,7 +77,9 @@ NAMES_OF_MESSAGES: Final = (
     *("type", "event", "kind", "msgtype", "messagetype", "eventtype", "evt", "ev", "typ", "action", "op"),
     *("cmd", "command", "t", "e", "k"),
 )
-"""Fields whose values are names of messages if there are at least two values. The likelier come first."""
+"""Fields whose values name messages if they have at least two different values. The likelier fields come
+first.
+"""
 
 ENUMS: Final = (
     *("object", "status", "phase", "state", "stage", "role", "step", "channel", "section", "contenttype"),
@@ -88,7 +90,7 @@ ENUMS: Final = (
 # Texts
 
 THOUGHTS: Final = re.compile(r"reason|think|thought|\bcot\b", re.IGNORECASE)
-"""Names of messages and fields with thinking; `finish_reason` is excluded."""
+"""Matches names of messages and fields with thinking; `finish_reason` is excluded."""
 THINKING: Final = re.compile(r"reason(?!able|s?$)|reasoning|think|thought|\bcot\b", re.IGNORECASE)
 
 TEXT_RANKS: Final = {
@@ -115,7 +117,7 @@ TEXT_RANKS: Final = {
         ("t", "c", "v", "s", "d", "w", "x", "say", "says", "part", "partial", "final", "full"), 3
     ),
 }
-"""By the name of a field: how likely it is the text of the answer."""
+"""For the name of a field, how likely the field is the text of the answer."""
 
 TEXT_WORDS: Final = _set(
     "token tokens tok chunk delta text txt content message messages msg answer"
@@ -213,7 +215,7 @@ FINISH: Final = _set(
     "done finished isend isfinal isfinished final last end complete completed finishreason donereason stop"
     " stopreason isdone islast finish over eos eof isover isstop iscomplete iscompleted isfinish"
 )
-"""Names of fields that are true or not empty at the end of the answer only."""
+"""Names of fields that are true, or not empty, only at the end of the answer."""
 
 ERROR_WORDS: Final = _set("error err errors fail failed failure exception fatal")
 ERROR_TEXTS: Final = (

@@ -1,7 +1,7 @@
 """Words of other languages in names of fields, events and states, and the English words for them.
 
-A backend names things in the language of its authors. The tables of `field_names` are in English, so a name
-is translated word by word before it is looked up. A name whose words are unknown stays the same.
+Backends use names in the language of their authors. The tables of `field_names` are in English, so a name is
+translated word by word before it is looked up. A name whose words are unknown is not changed.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _FOREIGN: Final = {
     "ping": "latido herzschlag lebenszeichen battement пинг 心跳 ハートビート",
     "progress": "progreso fortschritt progres progrès progresso прогресс 进度 進捗 진행",
 }
-"""The words of other languages for an English word."""
+"""For each English word, the words of other languages that mean it."""
 
 _LONGEST: Final = 200
 _PART: Final = re.compile(r"[^\W\d_]+|\d+|[\W_]+")
@@ -97,7 +97,7 @@ _BEFORE: Final = frozenset({"tool", "function", "call"})
 
 
 def _bare(word: str) -> str:
-    """Return a word in lower case, Latin letters without accents."""
+    """Return a word in lower case, and Latin letters without accents."""
     letters = (unicodedata.normalize("NFD", letter)[0] if letter < "\u0250" else letter for letter in word)
     return "".join(letters).casefold()
 
@@ -122,7 +122,7 @@ def english(name: str) -> str:
 
 
 def _translated(part: str) -> Iterator[tuple[str, bool]]:
-    """Yield the words of a part, and whether they were translated."""
+    """Yield the words in a part of a name, each with whether it was translated."""
     word = _bare(part)
     if word in _WORDS:
         yield _WORDS[word], True

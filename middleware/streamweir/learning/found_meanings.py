@@ -1,4 +1,4 @@
-"""The meanings of all groups while they are found: entries, conditions and questions."""
+"""The meanings of all groups while they are being found: entries, conditions and questions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Entry(msgspec.Struct):
 
     Attributes:
         fields: its type and fields, as written in the rule.
-        unit: the records that it is made of.
-        places: the places that it reads.
-        when: an expression that is true if the event is meant; None if always.
+        unit: the records from which the event is made.
+        places: the places that the event reads.
+        when: an expression that is true if the event is to be made; None if it always is.
     """
 
     fields: dict[str, Any]
@@ -38,7 +38,7 @@ class Meaning(msgspec.Struct):
         group: the messages.
         units: the messages as records, and the items of their lists.
         entries: the events of the rule; empty if the messages were not understood.
-        notes: the questions about it.
+        notes: the questions about this meaning.
         is_idle: the messages have no content.
         repeats: the messages only repeat earlier text.
     """
@@ -52,7 +52,7 @@ class Meaning(msgspec.Struct):
 
     @property
     def types(self) -> list[str]:
-        """The types of the events, without duplicates."""
+        """The types of the events, each once."""
         return [*dict.fromkeys(str(entry.fields["type"]) for entry in self.entries)]
 
 
@@ -79,7 +79,7 @@ class FoundMeanings:
         self._of[id(unit.group)].entries.append(Entry(fields, unit, used, when))
 
     def condition(self, group: Group, conditions: Iterable[Condition]) -> None:
-        """Narrow the rule of a group to values that were seen."""
+        """Restrict the rule of a group to values that were seen."""
         group.conditions = (*group.conditions, *conditions)
 
     def note(self, group: Group, text: str) -> None:
@@ -94,7 +94,7 @@ class FoundMeanings:
 
 
 def field_value(unit: Unit, place: Place) -> str:
-    """Return the value of a field of a rule that reads a place."""
+    """Return the value to write in a rule for a field that reads a place."""
     return "${{ " + unit.express(place) + " }}"
 
 

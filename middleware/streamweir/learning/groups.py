@@ -25,10 +25,10 @@ from streamweir.learning.places import Place, expression, places_in, value_at
 __all__ = ["PRESENT", "Condition", "Group", "Message", "is_a_name", "is_tool_message", "literal", "split"]
 
 PRESENT: Final = object()
-"""The value of a condition for a field that is present and not empty."""
+"""The value of a condition for a field that only has to be present and not empty."""
 
 MAX_NAMES: Final = 80
-"""A field with more different values does not name messages."""
+"""The most different values of a field that names messages."""
 
 _NAME: Final = re.compile(r"[\w.:/@+-]{1,64}(?: [\w.:/@+-]{1,30}){0,2}")
 _SHORT: Final = 3
@@ -39,9 +39,9 @@ class Message(NamedTuple):
     """The content of one frame.
 
     Attributes:
-        body: the index of its body.
-        frame: its number among all frames.
-        event: the SSE event name, if it has one.
+        body: the index of the body that contains the frame.
+        frame: the number of the frame among all frames.
+        event: the SSE event name, if there is one.
         value: the JSON, the text, or the parts of a line.
     """
 
@@ -52,12 +52,12 @@ class Message(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """A field and the value that it has; None also means that the field is absent.
+    """A field with the value that it must have; the value None also means that the field is absent.
 
     Attributes:
         place: the field.
         value: the value, a tuple of values, or `PRESENT`.
-        is_outcome: the field says how something went, and does not name messages.
+        is_outcome: the field reports success or failure, and does not name messages.
     """
 
     place: Place
@@ -66,7 +66,9 @@ class Condition(NamedTuple):
 
     @property
     def can_be_matched(self) -> bool:
-        """Whether a path can be written as a `match`, which reaches into objects, not into lists."""
+        """Whether the condition can be written as a `match`, which reaches into objects but not into
+        lists.
+        """
         return self.value is not PRESENT and all(isinstance(step, str) for step in self.place)
 
     def when(self, root: str = "") -> str:
@@ -88,7 +90,7 @@ class Condition(NamedTuple):
         return any(type(value) is type(one) and value == one for one in values)
 
     def equals(self, path: str) -> str:
-        """Return an expression for one value at `path`."""
+        """Return an expression that is true for one value at `path`."""
         if isinstance(self.value, bool):
             return path if self.value else f"!({path})"
         if self.value is None:
@@ -104,13 +106,14 @@ class Group:
 
     Attributes:
         messages: in order.
-        event: the SSE event name, if it tells them from other messages; `message` if they have none.
+        event: the SSE event name, if it distinguishes the messages from others; `message` if they have no
+            name.
         prefix: the beginning of their lines.
-        conditions: the fields that tell them from other messages.
-        root: returns the expression for a place in them.
-        is_text: they are text, not JSON.
-        is_call: their lines have the form of a tool call or its result.
-        fails: a field says that they report a failure.
+        conditions: the fields that distinguish the messages from others.
+        root: returns the expression for a place in the messages.
+        is_text: the messages are text, not JSON.
+        is_call: the messages are lines in the form of a tool call or its result.
+        fails: a field states that the messages report a failure.
     """
 
     messages: list[Message]
@@ -134,7 +137,7 @@ class Group:
 
     @property
     def label(self) -> str:
-        """The name that a report shows."""
+        """The name of the group in a report."""
         named_by = [condition for condition in self.conditions if not condition.is_outcome]
         values = [str(c.value) for c in named_by if c.value is not None and not isinstance(c.value, bool)]
         flags = [f"{'' if c.value else '!'}{c.place[-1]}" for c in named_by if isinstance(c.value, bool)]
@@ -153,7 +156,7 @@ class Group:
 
 
 def split(messages: list[Message], event: str | None = None) -> Iterator[Group]:
-    """Yield the groups of JSON messages that share an SSE event name, or whose event name says nothing."""
+    """Yield the groups of JSON messages that share an SSE event name or whose event name has no meaning."""
     for conditions, found in _split(messages, (), _candidates(messages)):
         yield Group(found, event=event, conditions=conditions)
 
@@ -186,7 +189,7 @@ def _by_value(place: Place, messages: list[Message]) -> dict[Any, list[Message]]
 
 
 def _candidates(messages: list[Message]) -> list[Place]:
-    """Return the fields that may tell messages apart, the likelier first."""
+    """Return the fields that may distinguish messages, the likelier ones first."""
     seen: Counter[Place] = Counter()
     for message in messages:
         for place, value in places_in(message.value):
@@ -205,7 +208,7 @@ def _candidates(messages: list[Message]) -> list[Place]:
 
 
 _MAX_CANDIDATES: Final = 64
-"""The most fields that are tried. Each of them is read in every message."""
+"""The most fields that are tried. Each of these fields is read in every message."""
 
 _MAX_NESTING: Final = 4
 _RANKS: Final = {name: rank for rank, name in enumerate((*NAMES_OF_MESSAGES, *ENUMS))}
@@ -277,7 +280,9 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
 
 
 def _names_shapes(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:
-    """Return whether each value of a field, under any name, goes with its own set of fields."""
+    """Return whether messages with different values of a field, whatever its name, have different sets of
+    fields.
+    """
     is_known = all(isinstance(value, str) or type(value) is int for value in values)
     if not is_known or len(values) > _MOST_SHAPES or len(values) * 2 > len(messages):
         return False
@@ -300,7 +305,9 @@ def _fields_of_all(messages: list[Message]) -> frozenset[Place]:
 
 
 def _means_something(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:
-    """Return whether the values tell thinking from text, name a role, or mark starts and ends of calls."""
+    """Return whether the values distinguish thinking from text, name a role, or mark starts and ends of
+    calls.
+    """
     names = [value for value in values if isinstance(value, str)]
     if any(value is True for value in values):
         return _is_flag(place)
@@ -323,13 +330,13 @@ def _is_flag(place: Place) -> bool:
 
 
 def literal(text: str) -> str:
-    """Return a text as a literal of an expression."""
+    """Return a text in the form of a literal in an expression."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def is_tool_message(message: Message) -> bool:
-    """Return whether a name in a message says that the message describes a tool call."""
+    """Return whether a name in a message states that the message describes a tool call."""
     fields = message.value if isinstance(message.value, dict) else {}
     spoken = [value for key, value in fields.items() if _RANKS.get(plain(key), _UNRANKED) < _UNRANKED]
     return bool(
@@ -338,13 +345,13 @@ def is_tool_message(message: Message) -> bool:
 
 
 def _differ(place: Place, values: dict[Any, list[Message]], *, most: float) -> bool:
-    """Return whether messages with different values of a field have different fields beside it."""
+    """Return whether messages with different values of a field also have different other fields."""
     shapes = {value: _shape(found) - {place} for value, found in values.items()}
     return len(set(shapes.values())) > 1 and len({*shapes.values()}) >= len(shapes) * (1 - most)
 
 
 def _shape(messages: Iterable[Message]) -> frozenset[Place]:
-    """Return the fields that are not empty in any of the messages."""
+    """Return the fields that are not empty in at least one of the messages."""
     shapes = [
         {place for place, value in places_in(message.value) if value not in (None, "", [], {}, False)}
         for message in messages

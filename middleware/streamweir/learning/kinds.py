@@ -33,7 +33,9 @@ _END_MARK: Final = re.compile(
 _NEARLY_ALL: Final = 0.8
 
 MAX_KINDS: Final = 100
-"""The most groups that get a rule; the rarest are left out. Groups are compared with each other."""
+"""The most groups that get a rule; the rarest groups are left out. All groups are compared with each
+other.
+"""
 
 _MAX_NAMES: Final = 16
 """The most end marks, names of signs of life, and spellings of one field name that are kept."""
@@ -94,7 +96,9 @@ def kinds_of(observed: list[Observed], framing: str, unwrap: str | None) -> Kind
 
 
 def _end_marks(observed: list[Observed]) -> list[str]:
-    """Return texts like `[DONE]` that are the last frame of a body, or come in brackets once per body."""
+    """Return texts like `[DONE]` that are the last frame of a body, or that occur in brackets once per
+    body.
+    """
     last: dict[int, Observed] = {}
     bracketed: Counter[tuple[int, str]] = Counter()
     for one in observed:
@@ -111,7 +115,7 @@ def _end_marks(observed: list[Observed]) -> list[str]:
 
 
 def is_end_mark(text: str) -> bool:
-    """Return whether a text is a word for the end, such as `[DONE]`."""
+    """Return whether a text is a word that marks the end, such as `[DONE]`."""
     return _END_MARK.fullmatch(text) is not None
 
 
@@ -176,7 +180,7 @@ def _unwrapped(one: Observed, unwrap: str | None) -> Any:
 
 
 def _names_suffice(messages: list[Message]) -> bool:
-    """Return whether a field of every message determines its SSE event name."""
+    """Return whether the SSE event name follows from a field in every message."""
     if not all(isinstance(message.value, dict) for message in messages):
         return False
     keys = dict.fromkeys(key for message in messages for key in message.value)
@@ -194,7 +198,7 @@ def _names_suffice(messages: list[Message]) -> bool:
 
 
 def _lines(spoken: list[Observed]) -> list[Group]:
-    """Group lines by their first word, and parse the rest of a line if it is JSON or a call."""
+    """Group lines by their first word, and parse the text after it if that is JSON or a call."""
     words = prefixes_of(one.text for one in spoken)[:MAX_KINDS]
     called: set[str] = set()
     groups: list[Group] = []

@@ -34,11 +34,11 @@ _UNDERSTOOD: Final = frozenset({"content", "thinking", "tool_call_start", "tool_
 
 
 _LEAST_SHARE: Final = 0.5
-"""If a smaller share of the frames is explained, no dialect is written."""
+"""The least share of explained frames; if less is explained, no dialect is written."""
 
 
 class NothingLearned(Exception):
-    """No dialect can be learned from the bodies; `str()` gives the reason.
+    """No dialect can be learned from the bodies; `str()` returns the reason.
 
     Attributes:
         report: the counts and questions; None if there is no frame.
@@ -53,9 +53,9 @@ class Learned(NamedTuple):
     """The result of learning.
 
     Attributes:
-        yaml: a file with one entry under `dialects:`.
-        dialect: its keys.
-        report: the share of frames and fields that it explains.
+        yaml: the text of a file with one entry under `dialects:`.
+        dialect: the keys of the dialect.
+        report: tells which frames and fields the dialect explains.
     """
 
     yaml: str
@@ -72,8 +72,8 @@ def learn(bodies: list[bytes], *, name: str = "learned", framing: str | None = N
         framing: sse, ndjson, lines or text; detected if not given.
 
     Raises:
-        NothingLearned: there is no frame in them, neither text nor a tool, or less than half of the frames
-            is explained.
+        NothingLearned: the bodies have no frames, or neither text nor tools, or less than half of the frames
+            are explained.
     """
     bodies = [body.removeprefix(BOM_UTF8) for body in bodies]
     bodies = [body for body in bodies if body.strip()]
@@ -123,14 +123,16 @@ def _new(observed: list[Observed], name: str, framing: str) -> Learned:
 
 
 def _with_question(report: LearningReport) -> LearningReport:
-    """Return the report with at least one question, by which a person can help."""
+    """Return the report with at least one question that a person can answer to help."""
     if report.unsure:
         return report
     return report._replace(unsure=[Question("content", "which field has the text of the answer?")])
 
 
 def _without_failing_rules(draft: Draft, observed: list[Observed]) -> Draft:
-    """Drop rules that cannot read most of their frames; those frames arrive as `custom`."""
+    """Return the draft without rules that cannot read most of their frames; those frames then become
+    `custom`.
+    """
     trial = tried(draft.dialect, observed)
     labels = [f"rules[{number}]" for number in range(len(draft.rules))]
     failing = {
@@ -141,7 +143,7 @@ def _without_failing_rules(draft: Draft, observed: list[Observed]) -> Draft:
 
 
 def _with_examples(dialect: dict[str, Any], examples: list[dict[str, Any]]) -> dict[str, Any]:
-    """Add the examples that pass."""
+    """Return the dialect with those examples that pass."""
     whole = {**dialect, "examples": examples}
     failing = {problem.path[1] for problem in problems_of(whole) if problem.path[:1] == ("examples",)}
     held = [example for number, example in enumerate(examples) if number not in failing]
@@ -175,7 +177,7 @@ def _only_failures(count: int) -> LearningReport:
 
 
 def _built_in(bodies: Iterable[bytes]) -> str | None:
-    """Return the built-in dialect that knows every event of all bodies; None if there is none."""
+    """Return the name of the built-in dialect that knows every event of all bodies; None if there is none."""
     found = {_dialect_of(body) for body in bodies}
     return found.pop() if len(found) == 1 else None
 
@@ -195,7 +197,7 @@ def _dialect_of(body: bytes) -> str | None:
 
 
 class _EventTypes(EventTap):
-    """The types of the events of a stream."""
+    """A sink that collects the types of the events of a stream."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
@@ -206,7 +208,7 @@ class _EventTypes(EventTap):
 
 
 def _extension(base: str, name: str, framing: str, observed: list[Observed]) -> Learned:
-    """Return an entry that extends a built-in dialect, with examples."""
+    """Return the result for a dialect that extends a built-in dialect, with examples."""
     examples = _examples_of_base(base, observed)
     dialect = _with_examples({"extends": base}, examples)
     counts = Counter(_label(one) for one in observed)
@@ -235,7 +237,7 @@ _MOST_EXAMPLES: Final = 4
 
 
 def _label(one: Observed) -> str:
-    """Return the name of a frame of a known dialect."""
+    """Return the name of a frame whose dialect is known."""
     if one.frame.event not in (None, "message"):
         return str(one.frame.event)
     fields = one.message if isinstance(one.message, dict) else {}

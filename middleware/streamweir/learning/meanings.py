@@ -1,4 +1,4 @@
-"""Decides the meaning of every group: the events of its rule, and the doubts about them."""
+"""Decides the meaning of every group: the events of its rule, and the open questions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ORDER: Final = {
 
 
 _ONCE: Final = frozenset({"session_start", "usage", "complete", "session_end"})
-"""Types of events that a stream has at most once."""
+"""Types of events that occur at most once in a stream."""
 
 
 def meanings_of(kinds: Kinds, *, with_ids: bool = True, with_wholes: bool = True) -> list[Meaning]:
@@ -92,14 +92,16 @@ def _items(found: FoundMeanings, use: ToolUse) -> list[Unit]:
 
 
 def _note_single(found: FoundMeanings) -> None:
-    """Note groups that were seen once, unless their events come once per stream."""
+    """Add a question about groups that were seen only once, unless their events occur once per stream."""
     for meaning in found.all:
         if len(meaning.group.messages) == 1 and not set(meaning.types) <= _ONCE:
             found.note(meaning.group, f"`{meaning.group.label}` was seen once: is it always like this?")
 
 
 def _errors(found: FoundMeanings) -> dict[int, tuple[Place | None, Place | None]]:
-    """Return the place of message and code of each group that reports a failure, by `id()` of the group."""
+    """Return the places of message and code for each group that reports a failure, keyed by the `id()` of
+    the group.
+    """
     errors: dict[int, tuple[Place | None, Place | None]] = {}
     for meaning in found.all:
         unit, group = meaning.units[0], meaning.group
@@ -190,7 +192,9 @@ def _add_end_of_stream(found: FoundMeanings, end: End, *, has_mark: bool) -> Non
 
 
 def _exclude_sentences(group: Group, conditions: list[Condition]) -> bool:
-    """Return whether conditions exclude all messages with a text for people, such as that of a failure."""
+    """Return whether the conditions exclude all messages that contain a text for people, such as a
+    failure's text.
+    """
     spoken = [message.value for message in group.messages if has_sentence(message.value)]
     return all(any(not one.holds_for(value) for one in conditions) for value in spoken)
 

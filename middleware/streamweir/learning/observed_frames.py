@@ -15,7 +15,7 @@ from streamweir.jsontext import parse_json
 __all__ = ["NO_JSON", "Observed", "framing_of", "observe"]
 
 NO_JSON: Final = object()
-"""The message of a frame whose data is not JSON."""
+"""The value of `Observed.message` for a frame whose data is not JSON."""
 
 MAX_FRAMES: Final = 20_000
 """The most frames that are read."""
@@ -24,7 +24,7 @@ _LIMIT: Final = 64 << 20
 _SSE_LINE: Final = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
 _PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,30})(?:[ \t:|]|$)")
 _TAG: Final = re.compile(r"([A-Za-z0-9]{1,2}):(?=[\[{\"])")
-"""A letter before JSON, such as `0:"Hel"`."""
+"""Matches one or two characters before JSON, as in `0:"Hel"`."""
 _MOST_PREFIXES: Final = 12
 
 
@@ -32,10 +32,10 @@ class Observed(NamedTuple):
     """One frame of one body.
 
     Attributes:
-        number: its index among all frames.
-        body: the index of its body.
+        number: the index of the frame among all frames.
+        body: the index of the body that contains it.
         frame: the frame.
-        message: its JSON; `NO_JSON` if it is text.
+        message: the JSON of the frame; `NO_JSON` if the frame is text.
     """
 
     number: int
@@ -68,7 +68,7 @@ def framing_of(body: bytes) -> str | None:
 
 
 def prefixes_of(lines: Iterable[str]) -> list[str]:
-    """Return the first words of lines if nearly all lines begin with one of a few words."""
+    """Return the possible first words of lines, if nearly all lines begin with one of a few words."""
     lines = [*lines]
     if all(map(_TAG.match, lines)):
         return [word for word, _ in Counter(line.partition(":")[0] for line in lines).most_common()]
@@ -94,7 +94,9 @@ def observe(bodies: Iterable[bytes], framing: str) -> list[Observed]:
 
 
 def _may_be_cut(frame: Frame, framing: str) -> bool:
-    """Return whether a frame without JSON may be the beginning of JSON. A mark such as `[DONE]` is whole."""
+    """Return whether a frame without JSON may be the beginning of JSON. A mark such as `[DONE]` is
+    complete.
+    """
     if not frame.unterminated or framing not in ("sse", "ndjson"):
         return False
     text = frame.text.strip()

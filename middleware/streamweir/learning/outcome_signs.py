@@ -1,4 +1,6 @@
-"""Signs of success and failure: flags, codes, states and errors, by name and value, in any known language."""
+"""Signs of success and failure: flags, codes, states and errors, recognised by name and value in any known
+language.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,7 @@ ID: Final = re.compile(r"(?=\S*\d)\S{6,}")
 
 
 def is_failing_word(value: object) -> bool:
-    """Return whether a word means a failed state, in any of the known languages."""
+    """Return whether a word means a failed state, in any known language."""
     if not isinstance(value, str) or len(value) > 80:
         return False
     word = english(value)
@@ -114,7 +116,7 @@ def sign_of(name: str, value: Any) -> bool | None:
 
     Args:
         name: the name of the field.
-        value: as received.
+        value: the value as received.
     """
     kind = kind_of(name)
     if kind == "" or value is None:
@@ -166,7 +168,7 @@ def _nothing(value: Any) -> bool | None:
 
 
 def has_sentence(value: Any, but: Iterable[Place] = ()) -> bool:
-    """Return whether a message contains a text for people, outside the places in `but`."""
+    """Return whether a message contains a text for people outside of the places in `but`."""
     return any(
         isinstance(text, str) and _SENTENCE.search(text) and not ID.fullmatch(text) and place not in but
         for place, text in places_in(value)
@@ -185,7 +187,9 @@ def is_tool_data(place: Place) -> bool:
 
 
 def condition_of(place: Place, values: list[Any]) -> Condition:
-    """Return a condition for values of a field: a few flags, numbers and words, or else its presence."""
+    """Return a condition for the values of a field: the values if they are a few flags, numbers or words,
+    else its presence.
+    """
     seen = list({(type(value), str(value)): value for value in values}.values())
     if len(seen) <= MOST_VALUES and all(isinstance(value, bool | int) or is_a_name(value) for value in seen):
         return Condition(place, seen[0] if len(seen) == 1 else tuple(seen), is_outcome=True)

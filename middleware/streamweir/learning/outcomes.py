@@ -1,4 +1,4 @@
-"""Sets messages that report a failure apart from others of their group."""
+"""Separates messages that report a failure from other messages of their group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Signs = list[tuple[Message, dict[Place, tuple[bool | None, Any]]]]
 
 
 def _signs_in(group: Group) -> _Signs:
-    """Return, for each message, its fields that may report success or failure."""
+    """Return, for each message, the fields that may report success or failure."""
     if group.is_text or group.is_call:
         return []
     if any(map(is_tool_message, group.messages[:3])):
@@ -76,7 +76,7 @@ def _divided(group: Group, signs: _Signs, good: set[Place], last: dict[int, int]
 def _failing_place(
     given: dict[Place, tuple[bool | None, Any]], good: set[Place], *, is_last: bool
 ) -> Place | None:
-    """Return the field by which a message reports a failure; flags and codes come before texts."""
+    """Return the field by which a message reports a failure; flags and codes take precedence over texts."""
     found = [
         place
         for place, (sign, value) in given.items()

@@ -1,4 +1,4 @@
-"""Places in messages: where a value is, and the expression that reads it."""
+"""Places in messages: the path to a value, and the expression that reads the value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["MAX_DEPTH", "Parsed", "Place", "Step", "expression", "parsed", "plac
 
 
 class Parsed:
-    """The step of a place from a text to the JSON in it."""
+    """The step in a place that leads from a text to the JSON in that text."""
 
     def __repr__(self) -> str:
         return "from_json"
@@ -24,7 +24,7 @@ PARSED: Final = Parsed()
 
 Step: TypeAlias = str | int | Parsed
 Place: TypeAlias = tuple[Step, ...]
-"""Keys, indices and steps into JSON text that lead from a message to a value."""
+"""The keys, indices and steps into JSON text that lead from a message to a value."""
 
 MAX_DEPTH: Final = 8
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -54,9 +54,9 @@ def value_at(value: Any, place: Place) -> Any:
 
 
 def places_in(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Yield each value within a value with its place, a container before its items.
+    """Yield each value within a value, with its place; a container precedes its items.
 
-    A list is entered only if the whole value is a list. Items of other lists are records of their own.
+    A list is only entered if the whole value is a list. Items of other lists are separate records.
     """
     yield place, value
     if len(place) >= MAX_DEPTH:

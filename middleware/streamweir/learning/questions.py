@@ -1,4 +1,4 @@
-"""Questions that a recording leaves open, for a person who knows the backend."""
+"""Questions that a recording cannot answer, for a person who knows the backend."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Question"]
 
 
 class Question(NamedTuple):
-    """One question.
+    """One question about a recording.
 
     Attributes:
         about: the name of the frames, or the field.
@@ -19,5 +19,5 @@ class Question(NamedTuple):
     question: str
 
     def as_json(self) -> dict[str, str]:
-        """Return the JSON form, for `--json`."""
+        """Return the JSON form of the question, for `--json`."""
         return {"about": self.about, "question": self.question}

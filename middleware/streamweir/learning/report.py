@@ -1,4 +1,4 @@
-"""The report of `learn`: how much of the recorded bodies the dialect explains."""
+"""The report of `learn`: which part of the recorded bodies the dialect explains."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class LearnedName(NamedTuple):
 
     Attributes:
         name: the name of the frames.
-        frames: how many there were.
-        means: the types of their events, or `ignored`, `the end`, `not understood: custom`.
-        sure: there is no doubt about it.
+        frames: the number of frames with this name.
+        means: the types of the frames' events, or `ignored`, `the end`, `not understood: custom`.
+        sure: there is no doubt about the meaning.
     """
 
     name: str
@@ -31,7 +31,7 @@ class LearnedName(NamedTuple):
     sure: bool
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON form, for `--json`."""
+        """Return the JSON form of the entry, for `--json`."""
         return {"name": self.name, "count": self.frames, "means": self.means, "sure": self.sure}
 
 
@@ -40,8 +40,8 @@ class LearningReport(NamedTuple):
 
     Attributes:
         framing: the framing of the bodies.
-        frames: how many frames there are.
-        explained: how many frames the dialect explains.
+        frames: the number of frames.
+        explained: the number of frames that the dialect explains.
         fields: the paths of all fields.
         fields_used: the paths that a rule uses.
         names: one entry for each name of frames.
@@ -58,11 +58,11 @@ class LearningReport(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of the frames that is explained."""
+        """The share of frames that the dialect explains."""
         return round(self.explained / self.frames, 4) if self.frames else 1.0
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON form, for `--json`."""
+        """Return the JSON form of the report, for `--json`."""
         return {
             "framing": self.framing,
             "frames": self.frames,
@@ -75,7 +75,7 @@ class LearningReport(NamedTuple):
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the readable form."""
+        """Yield the lines of the report's readable form."""
         yield f"framing: {self.framing}"
         yield f"frames: {self.frames}, {self.explained} of them explained ({self.share:.0%})"
         yield f"fields: {len(self.fields)}, {len(self.fields_used)} of them used"
@@ -140,7 +140,7 @@ def _leaves(value: Any, path: str) -> Iterator[str]:
 
 
 def used_fields(draft: Draft, fields: list[str]) -> list[str]:
-    """Return the paths that a rule reads, and the paths below them."""
+    """Return the paths that a rule reads, including all paths below them."""
     used: set[str] = set()
     for meaning in (*draft.rules, *draft.ignored):
         used |= {_path(condition.place) for condition in meaning.group.conditions}

@@ -1,4 +1,4 @@
-"""Conditions for frames that end a run or a call: only recorded values count as success.
+"""Makes conditions for frames that end a run or a call: only recorded values count as success.
 
 The values that flags, codes and states had in these frames become conditions of the rule.
 """
@@ -98,9 +98,9 @@ def seen_values(
 
     Args:
         messages: the frames, or the items of their lists.
-        named: places that conditions name already.
-        shared: places and values that other frames have too.
-        failed: the same frames of streams that reported a failure.
+        named: the places that existing conditions already use.
+        shared: the places and values that other frames also have.
+        failed: the frames of this kind in streams that reported a failure.
     """
     held: dict[Place, list[Any]] = {}
     for message in messages:
@@ -124,7 +124,9 @@ def seen_values(
 
 
 def _separates_failures(place: Place, values: list[Any], failed: Sequence[Any]) -> bool:
-    """Return whether streams with a failure have other flags or words here than streams without one."""
+    """Return whether a place has other flags or words in streams with a failure than in streams without
+    one.
+    """
     others = [value_at(message, place) for message in failed]
     words = [*values, *others]
     if not others or any(not isinstance(value, bool) and not is_a_name(value) for value in words):
@@ -154,7 +156,9 @@ def _shows_outcome(place: Place, values: list[Any], shared: set[tuple[Place, str
 
 
 def _without_failures(messages: Sequence[Any], place: Place, values: list[Any]) -> list[Any]:
-    """Leave out the values of frames that explain themselves to people, if other frames do not."""
+    """Return the values without those of frames that contain a text for people, if other frames have no
+    such text.
+    """
     if len({str(value) for value in values}) < 2:
         return values
     spoken = [has_sentence(message, [place]) for message in messages]
@@ -164,7 +168,7 @@ def _without_failures(messages: Sequence[Any], place: Place, values: list[Any]) 
 
 
 def shared_values(groups: Iterable[Group], but: Group) -> set[tuple[Place, str]]:
-    """Return the places and texts of frames of other groups."""
+    """Return the places and texts of frames of other groups, without those in `but`."""
     return {
         (place, value)
         for group in groups

@@ -14,10 +14,12 @@ Mode = Literal["delta", "cumulative", "single"]
 
 _GROWS_AT_LEAST: Final = 2
 _DISTINCTIVE: Final = 12
-"""If a text of this length is the beginning of the next one, the series is cumulative."""
+"""The least length of a text at which its repetition at the beginning of the next text makes the series
+cumulative.
+"""
 
 _KEPT: Final = 0.6
-"""The share of a text that the next cumulative text repeats, which may correct the rest."""
+"""The least share of a text that the next cumulative text repeats; the remaining part may be corrected."""
 
 
 class Series(NamedTuple):
@@ -26,8 +28,8 @@ class Series(NamedTuple):
     Attributes:
         unit: the records that contain them.
         place: the field.
-        texts: each text that is not empty, with its position.
-        when: an expression that is true for the records of this series; None if it has all of them.
+        texts: the texts that are not empty, each with its position.
+        when: an expression that is true for the records of this series; None if the series has all records.
     """
 
     unit: Unit
@@ -37,12 +39,12 @@ class Series(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of characters of all texts."""
+        """The number of characters in all texts."""
         return sum(len(text) for _, text in self.texts)
 
 
 def texts_by_body(series: Series) -> dict[int, list[tuple[At, str]]]:
-    """Return the texts of each body."""
+    """Return the texts of the series, grouped by body."""
     found: dict[int, list[tuple[At, str]]] = {}
     for at, text in series.texts:
         found.setdefault(at.body, []).append((at, text))
@@ -72,7 +74,7 @@ def _corrects(one: str, other: str) -> bool:
 
 
 def repeats(series: Series, given: Series, mode: Mode) -> bool:
-    """Return whether each text of `series` repeats the text of `given` so far, from any piece on."""
+    """Return whether each text of `series` repeats the preceding text of `given`, from any piece on."""
     is_distinctive = False
     given_by_body = texts_by_body(given)
     for body, texts in texts_by_body(series).items():
@@ -89,7 +91,7 @@ def repeats(series: Series, given: Series, mode: Mode) -> bool:
 
 
 def _covers(pieces: list[str], text: str, mode: Mode) -> int:
-    """Return how many of the last pieces join to the text; 0 if none do."""
+    """Return how many of the last pieces join to the text; 0 if they do not."""
     wanted = text.strip()
     if mode == "cumulative":
         return int(any(piece.strip() == wanted for piece in pieces))
@@ -108,12 +110,12 @@ def _covers(pieces: list[str], text: str, mode: Mode) -> int:
 
 
 def mirrors(series: Series, given: Series) -> bool:
-    """Return whether `series` has the same pieces as `given`."""
+    """Return whether `series` has the pieces of `given`."""
     return len(series.texts) > 1 and [text for _, text in series.texts] == [text for _, text in given.texts]
 
 
 def closing_repetitions(series: Series) -> list[At]:
-    """Return the positions at which a field with pieces repeats all of them."""
+    """Return the positions at which a field with pieces repeats all its pieces."""
     found: list[At] = []
     for texts in texts_by_body(series).values():
         pieces: list[str] = []

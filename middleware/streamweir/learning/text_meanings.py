@@ -1,4 +1,4 @@
-"""Writes the entries for texts of the answer and of thinking, and for failures among them."""
+"""Writes the entries for texts of the answer and of thinking, and for failures in these texts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_text(found: FoundMeanings, text: Text, *, with_ids: bool, with_wholes: b
 
 
 def _failing_beginnings(series: Series) -> list[str]:
-    """Return how the texts begin that report a failure."""
+    """Return the beginnings of the texts that report a failure."""
     bodies = texts_by_body(series)
     found = [
         failing_beginning(text, is_alone=len(texts) == 1) for texts in bodies.values() for _, text in texts
@@ -63,14 +63,16 @@ def _are_all_failing(series: Series, failing: list[str]) -> bool:
 
 
 def _is_text_behind(series: Series, failing: list[str]) -> bool:
-    """Return whether a text follows a text that reports a failure."""
+    """Return whether a text comes after a text that reports a failure."""
     return any(
         text.startswith(tuple(failing)) for texts in texts_by_body(series).values() for _, text in texts[:-1]
     )
 
 
 def _message_id(unit: Unit) -> Place | None:
-    """Return the field with the id of the message: it has far fewer values than there are pieces."""
+    """Return the field with the id of the message, which has far fewer values than there are pieces; None
+    if there is none.
+    """
     for place in sorted(unit.places, key=len):
         if place and isinstance(place[-1], str) and plain(place[-1]) in MESSAGE_IDS:
             values = unit.values(place)

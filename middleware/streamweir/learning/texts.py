@@ -38,7 +38,7 @@ Kind = Literal["content", "thinking"]
 How = Literal["delta", "cumulative", "whole", "again"]
 
 SURE: Final = 4
-"""A field with at least this score is text of the answer."""
+"""The least score of a field that surely is text of the answer."""
 
 WORTH_A_GUESS: Final = 0.5
 _MANY: Final = 4
@@ -53,9 +53,9 @@ class Text(NamedTuple):
     Attributes:
         series: the texts.
         kind: content or thinking.
-        how: `delta`, `cumulative`, `whole` (repeats all of it once), or `again` (nothing new).
-        is_sure: a name or a comparison confirms it.
-        note: the question about it.
+        how: `delta`, `cumulative`, `whole` (repeats the whole text once), or `again` (only repeats).
+        is_sure: a name or a comparison confirms the meaning.
+        note: the question about the meaning.
     """
 
     series: Series
@@ -73,7 +73,7 @@ class _Candidate(NamedTuple):
 
 
 def texts_in(units: Iterable[Unit], taken: set[tuple[int, Place]]) -> list[Text]:
-    """Return the series of the answer and of thinking, and those that repeat them.
+    """Return the series of the answer and of thinking, and the series that repeat them.
 
     Args:
         units: all records.
@@ -107,12 +107,12 @@ def _candidates(unit: Unit, taken: set[tuple[int, Place]]) -> Iterator[_Candidat
 
 
 def _is_text(value: str) -> bool:
-    """Return whether a value is a text, not empty and no end mark such as `[DONE]`."""
+    """Return whether a value is a text that is neither empty nor an end mark such as `[DONE]`."""
     return bool(value) and (value.isalpha() or not is_end_mark(value))
 
 
 def _without_repetitions(series: Series) -> list[Series]:
-    """Split a series whose last text repeats all pieces, if another field tells the repetition apart."""
+    """Split a series whose last text repeats all pieces, if another field distinguishes the repetition."""
     closing = set(closing_repetitions(series))
     if not closing:
         return [series]
@@ -131,7 +131,9 @@ def _without_repetitions(series: Series) -> list[Series]:
 
 
 def _separating_field(unit: Unit, text: Place, ones: list[Any], others: list[Any]) -> tuple[str, str] | None:
-    """Return two expressions, one true for `ones`, one for `others`: by a flag, a word or a presence."""
+    """Return two expressions, one true for `ones` and one for `others`, made from a flag, a word or a
+    presence.
+    """
     best: tuple[int, str, str] | None = None
     for place in unit.places:
         if not place or place == text or isinstance(place[-1], Parsed):
@@ -180,7 +182,7 @@ def _kind_of(series: Series) -> Kind:
 
 
 def _is_reason(series: Series) -> bool:
-    """Return whether a field is a `reason` with sentences, not with single words."""
+    """Return whether a field is called `reason` and has sentences rather than single words."""
     is_named = bool(series.place) and plain(series.place[-1]) in ("reason", "reasons")
     return is_named and any(" " in text.strip() for _, text in series.texts) and len(series.texts) > 1
 
@@ -238,7 +240,9 @@ def _looks_like_words(texts: list[str]) -> bool:
 
 
 def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
-    """Choose the likely fields, finest pieces first. A series that repeats a chosen one is no new text."""
+    """Choose the likely fields, those with the finest pieces first. A series that repeats a chosen series
+    is not new text.
+    """
     order = sorted(candidates, key=_fineness, reverse=True)
     backed = {id(one) for one in order if _is_repeated(one, order)}
     likely = [one for one in order if one.score >= SURE or (id(one) in backed and one.score >= WORTH_A_GUESS)]
@@ -267,8 +271,8 @@ def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
 def _without_last_words(likely: list[_Candidate]) -> list[_Candidate]:
     """Leave out texts that may report failures.
 
-    Such a text comes once in a body, behind the pieces, in messages of another kind whose names are no words
-    for text, and repeats nothing.
+    Such a text comes once in a body, after the pieces, in messages of another kind whose names are not words
+    for text, and does not repeat the pieces.
     """
     pieces = [one for one in likely if one.mode != "single"]
     last: dict[int, int] = {}
@@ -288,13 +292,15 @@ def _without_last_words(likely: list[_Candidate]) -> list[_Candidate]:
 
 
 def _has_many_pieces(one: _Candidate) -> bool:
-    """Return whether a stream has many different texts of a field."""
+    """Return whether a field has many different texts in one stream."""
     texts = [text for _, text in one.series.texts]
     return one.mode != "single" and len(texts) >= _MANY and len(set(texts)) * 2 >= len(texts)
 
 
 def _fineness(one: _Candidate) -> tuple[int, int, float]:
-    """Return the sort key: pieces, then cumulative texts, then single texts; many texts before few."""
+    """Return the sort key of a candidate: pieces, then cumulative texts, then single texts; many texts
+    before few.
+    """
     return {"delta": 2, "cumulative": 1, "single": 0}[one.mode], len(one.series.texts), one.score
 
 
@@ -356,7 +362,7 @@ def _at_most_once_a_message(one: _Candidate) -> bool:
 
 
 def _is_nearly(one: _Candidate, other: _Candidate) -> bool:
-    """Return whether two texts have the same letters, whatever their white space and punctuation."""
+    """Return whether two texts have equal letters, ignoring white space and punctuation."""
     if one.kind != other.kind or one.mode != "single" or other.mode == "single":
         return False
     given = "".join(text for _, text in other.series.texts)

@@ -80,7 +80,9 @@ def _add_end(found: FoundMeanings, use: ToolUse, when: str | None) -> None:
 def _only_seen(
     found: FoundMeanings, use: ToolUse, places: Iterable[Place | None], when: str | None
 ) -> str | None:
-    """Narrow the end of a call to values that were seen: for the whole rule if its frames do nothing else."""
+    """Restrict the end of a call to values that were seen: in the conditions of the rule, if its frames
+    have no other meaning.
+    """
     unit = use.unit
     ended = [record.value for record, _ in use.records if use.use == "end" or use.has_ended(record)]
     named = {place for place in places if place is not None} | unit.group.named_places
@@ -93,7 +95,7 @@ def _only_seen(
 
 
 def _failed(use: ToolUse) -> Condition | None:
-    """Return the field and value that mark a failed call; None if no call failed."""
+    """Return a condition that is true for failed calls; None if no call failed."""
     for place in sorted(use.unit.places, key=len):
         if place[: len(use.container)] != use.container or not place or not isinstance(place[-1], str):
             continue
@@ -115,7 +117,7 @@ def _fields(use: ToolUse, **places: Place | None) -> dict[str, Any]:
 
 
 def _rest(use: ToolUse, *, alone: bool = False) -> Any:
-    """Return the fields without a known meaning; a single one without its name if `alone`."""
+    """Return the fields without a known meaning; with `alone`, a single field without its name."""
     if alone and len(use.rest) == 1:
         return field_value(use.unit, use.rest[0])
     return {str(place[-1]): field_value(use.unit, place) for place in use.rest}
@@ -130,7 +132,9 @@ def _result(use: ToolUse) -> str:
 
 
 def _presence(use: ToolUse) -> str | None:
-    """Return an expression that is true for records with a call; None if all records of the unit have one."""
+    """Return an expression that is true for records with a call; None if all records of the unit have a
+    call.
+    """
     unit = use.unit
     with_call = len(use.records)
     if use.container and with_call < len(unit.records):

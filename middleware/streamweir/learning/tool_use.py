@@ -1,4 +1,6 @@
-"""How the records of a unit describe tool calls: the field of each value, and the step of each record."""
+"""Describes how the records of a unit report tool calls: the field of each value, and the step of each
+record.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,17 @@ _DEEPEST: Final = 3
 
 
 class ToolUse(msgspec.Struct):
-    """How some records describe calls.
+    """The way in which some records describe calls.
 
     Attributes:
         unit: the records.
         container: the place of the call in a record.
-        use: `start`, `end`, `both` in one record, `pieces` of arguments, or `again` (a repetition).
-        name: the place of the tool's name; the other places likewise.
+        use: the step that the records report: `start`, `end`, `both` in one record, `pieces` of arguments, or
+            `again` (a repetition).
+        name: the place of the tool's name. Further attributes hold the places of the other values.
         begins: an expression that is true for records that begin a call, if the same unit also ends calls.
         index: the place of the number that identifies pieces without an id.
-        rest: fields without a known name, which are taken for arguments or results.
+        rest: the fields without a known name, which count as arguments or results.
         collects: the arguments of these calls follow in pieces.
     """
 
@@ -50,19 +53,19 @@ class ToolUse(msgspec.Struct):
 
     @property
     def records(self) -> list[tuple[Record, Any]]:
-        """The records that contain a call, with the call."""
+        """The records that contain a call, each with the call."""
         found = self.unit.places.get(self.container, [])
         return [(record, value) for record, value in found if value not in ("", [], {})]
 
     def value(self, record: Record, place: Place | None) -> Any:
-        """Return the value of a record at a place; None if there is none."""
+        """Return the value of a record at a place; None if there is no value."""
         if place is None:
             return None
         return self.unit.values_by_record(place).get(record.at)
 
     @property
     def begins_and_ends(self) -> tuple[list[Record], list[Record]]:
-        """Return the records without a result, and those with one."""
+        """The records without a result, and the records with a result."""
         begins: list[Record] = []
         ends: list[Record] = []
         for record, _ in self.records:
@@ -75,7 +78,7 @@ class ToolUse(msgspec.Struct):
 
 
 def fields_of_a_call(unit: Unit, container: Place) -> list[Place]:
-    """Yield the fields of a call, outer ones first, without the insides of arguments and results."""
+    """Yield the fields of a call, outer fields first, without the fields inside arguments and results."""
     found: list[Place] = []
     data = {*ARGUMENTS, *RESULTS} - _ENVELOPES
     for place in unit.places:

@@ -58,7 +58,7 @@ def tools_in(units: Iterable[Unit]) -> list[ToolUse]:
 
 
 def _find_answers(uses: list[ToolUse]) -> None:
-    """Take records for results if they name a call that began before and have content."""
+    """Mark records as results if they name a call that has begun before, and have content."""
     for place, use in enumerate(uses):
         if use.use != "start" or use.tool_id is None or has_arguments(use) or use.collects:
             continue
@@ -71,7 +71,7 @@ def _find_answers(uses: list[ToolUse]) -> None:
 
 
 def _find_rest(use: ToolUse) -> None:
-    """Take the remaining fields for arguments or results if no field has such a name."""
+    """Use the remaining fields as arguments or results, if no field has such a name."""
     lacks_result = use.use == "end" and use.result is None and use.error is None
     lacks_arguments = use.use == "start" and use.arguments is None and not use.collects
     if not (lacks_result or lacks_arguments):
@@ -93,7 +93,7 @@ def _find_rest(use: ToolUse) -> None:
 
 
 def _uses_in(unit: Unit) -> list[ToolUse]:
-    """Yield the uses of a unit: one call per record, or several in separate fields."""
+    """Return the uses of a unit: one call per record, or several in separate fields."""
     found: list[ToolUse] = []
     for container, is_named in _containers(unit):
         is_apart = container and not any(_overlap(container, use.container) for use in found)
@@ -111,7 +111,7 @@ def _overlap(one: Place, other: Place) -> bool:
 
 
 def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
-    """Yield each place that may contain a call, and whether its name says so."""
+    """Yield each place that may contain a call, with whether the name of the place indicates it."""
     objects = [
         place
         for place, found in unit.places.items()
@@ -138,7 +138,7 @@ def _containers(unit: Unit) -> Iterator[tuple[Place, bool]]:
 
 
 def _holds_result(place: Place, unit: Unit) -> bool:
-    """Return whether a field such as `tool_result` holds the result, next to the name of the call."""
+    """Return whether a field such as `tool_result` contains only the result, next to the name of the call."""
     if not TOOL.search(english(str(place[-1]))):
         return False
     keys = {plain(key) for value in unit.values(place) if isinstance(value, dict) for key in value}
@@ -146,7 +146,7 @@ def _holds_result(place: Place, unit: Unit) -> bool:
 
 
 def _looks_like_a_call(place: Place, unit: Unit) -> bool:
-    """Return whether a field such as `call` holds a name or an id, and arguments or a result."""
+    """Return whether a field such as `call` contains a name or an id, and also arguments or a result."""
     if plain(place[-1]) not in ("call", "calls", "action", "command", "invocation"):
         return False
     keys = {plain(key) for value in unit.values(place) if isinstance(value, dict) for key in value}
@@ -161,7 +161,7 @@ def _is_tool_key(name: str) -> bool:
 
 
 def _names_a_call(place: Place) -> bool:
-    """Return whether a field such as `toolCallId` is near the top."""
+    """Return whether a field such as `toolCallId` is near the top of a record."""
     return 0 < len(place) < _DEEPEST and plain(place[-1]) in (
         "toolcallid",
         "tooluseid",
@@ -253,7 +253,7 @@ def _error_in(unit: Unit, places: list[Place]) -> Place | None:
 
 
 def _first_guess(use: ToolUse, words: set[str], *, has_result: bool) -> Use:
-    """Return the step of a call that the records are, judged by names and fields alone."""
+    """Return the step of a call that the records report, judged only by names and fields."""
     begins, ends = bool(words & START_WORDS), bool(words & RESULT_WORDS)
     if has_result and use.result is not None and use.arguments is None and not begins:
         return "end"

@@ -31,9 +31,11 @@ class Trial(NamedTuple):
     """The outcome for all frames.
 
     Attributes:
-        takers: how many frames each rule took, by its label; also `ignored`, `terminal`, `base`, `no rule`.
-        malformed: how many of those frames could not be read.
-        explained_by: how many of those frames gave an event other than `custom`, token counts, or the end.
+        takers: the number of frames that each rule took, by the rule's label; also `ignored`, `terminal`,
+            `base`, `no rule`.
+        malformed: by label, how many of these frames could not be read.
+        explained_by: by label, how many of these frames gave an event other than `custom`, token counts, or
+            the end.
         ignored: the frames that were ignored.
     """
 
@@ -44,19 +46,19 @@ class Trial(NamedTuple):
 
     @property
     def explained(self) -> int:
-        """The number of frames that were read and whose content is emitted, or that have no content."""
+        """The number of frames that gave events with their content, or that have no content."""
         return self.explained_by.total() + self.takers["terminal"] + _count_empty(self.ignored)
 
 
 def compiled(dialect: dict[str, Any]) -> tuple[MappedDialect | None, list[Problem]]:
-    """Compile the keys of a dialect; return it (None if faulty) and its problems."""
+    """Compile the keys of a dialect; return the dialect (None if it is faulty) and its problems."""
     report = ProblemList()
     found = compile_dialects([DialectSource(_NAME, dialect, report, folder=Path())], process_dialects())
     return (found[0] if found and not report.problems else None), report.problems
 
 
 def problems_of(dialect: dict[str, Any]) -> list[Problem]:
-    """Return the problems that `check` would report, those of examples included."""
+    """Return the problems that `check` would report, including those of examples."""
     found, problems = compiled(dialect)
     if found is None:
         return problems
@@ -67,7 +69,7 @@ def problems_of(dialect: dict[str, Any]) -> list[Problem]:
 
 
 def sound_draft(draft: Draft) -> Draft:
-    """Return the draft without the rules that would be refused."""
+    """Return the draft without the rules that `check` would refuse."""
     while True:
         _, problems = compiled(draft.dialect)
         for key in {problem.path[0] for problem in problems if problem.path} & {"ignore", "unwrap"}:
@@ -117,7 +119,7 @@ def _is_custom(event: Event) -> bool:
 
 
 def _count_empty(ignored: Iterable[Observed]) -> int:
-    """Return how many ignored frames have no content: nothing in them changes but counters and times."""
+    """Return the number of ignored frames without content: only counters and times change in them."""
     held: dict[str, list[Observed]] = {}
     for one in ignored:
         held.setdefault(frame_name(one.frame, one.message) or one.text.strip(), []).append(one)
@@ -135,11 +137,13 @@ def _has_content(frames: list[Observed]) -> bool:
 
 
 _TIME: Final = re.compile(r"[\d.:,/TZ+ -]{1,40}")
-"""A counter or a time, written as text."""
+"""Matches a counter or a time that is written as text."""
 
 
 def decoded(found: MappedDialect, frame: Frame) -> tuple[str, list[Event]] | None:
-    """Decode one frame by itself; return its taker and events, or None if it cannot be read."""
+    """Decode one frame by itself; return the label of the rule that takes it and its events, or None if it
+    cannot be read.
+    """
     decoder = found.dialect.make_decoder(NO_OPTIONS)
     assert isinstance(decoder, MappedDecoder)
     try:

@@ -20,7 +20,7 @@ _PIECES: Final = frozenset({"partialjson", "inputjsondelta", "argumentsdelta", "
 _ITEM_NAMES: Final = ("type", "kind", "event", "role")
 _MOST_NAMES: Final = 20
 _MOST_LISTS: Final = 64
-"""The most lists that are read. Each of them is read in every message."""
+"""The most lists that are read. Each of these lists is read in every message."""
 
 _JSON_TEXTS: Final = frozenset(
     {"content", "data", "text", "payload", "message", "body", "json", "value", "detail", "info", "extra"}
@@ -29,7 +29,7 @@ _JSON_TEXTS: Final = frozenset(
 
 
 class At(NamedTuple):
-    """The position of a record: its body, its frame, its index in a list."""
+    """The position of a record: the indices of its body, its frame, and its place in a list."""
 
     body: int
     frame: int
@@ -48,8 +48,8 @@ class Unit:
 
     Attributes:
         group: the group of their messages.
-        each: the place of the list whose items they are; None if they are messages.
-        conditions: fields that tell these items from other items of the list.
+        each: the place of the list whose items the records are; None if the records are messages.
+        conditions: the fields that distinguish these items from other items of the list.
         records: the records, in order.
     """
 
@@ -68,7 +68,7 @@ class Unit:
 
     @property
     def when(self) -> str | None:
-        """An expression that is true for these items of their list only; None if it is true for all items."""
+        """An expression that is true only for these items of their list; None if it is true for all items."""
         return " && ".join(condition.when("_item") for condition in self.conditions) or None
 
     @cached_property
@@ -80,7 +80,7 @@ class Unit:
         return [*self.group.names, *keys, *(value for value in values if isinstance(value, str))]
 
     def _constant(self, name: str) -> str | None:
-        """Return the name that all records have in a field; None if they differ."""
+        """Return the value that all records have in a field; None if the values differ."""
         values = [record.value.get(name) for record in self.records if isinstance(record.value, dict)]
         is_constant = len(values) == len(self.records) and all(value == values[0] for value in values)
         return values[0] if is_constant and is_a_name(values[0]) else None
@@ -92,7 +92,7 @@ class Unit:
 
     @cached_property
     def is_about_tools(self) -> bool:
-        """Whether a name says that the records describe tool calls."""
+        """Whether a name states that the records describe tool calls."""
         if any(place and plain(place[-1]) in _PIECES for place in self.places):
             return True
         return (
@@ -121,7 +121,9 @@ class Unit:
         return self.group.root(place) if self.each is None else expression(place, "_item")
 
     def used(self, place: Place) -> tuple[Place, Place]:
-        """Return the places that a report counts as used: that of the list, and the place in its items."""
+        """Return the places that a report counts as used: the place of the list, and the place in the
+        list's items.
+        """
         return (self.each or (), place)
 
     def values(self, place: Place) -> list[Any]:
@@ -176,7 +178,7 @@ def _single_items(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
 
 
 def units_of(group: Group) -> list[Unit]:
-    """Return a unit for the messages of a group, and units for each list of objects in them."""
+    """Return a unit for the messages of a group, and a unit for each list of objects in the messages."""
     records = [Record(At(message.body, message.frame), message.value) for message in group.messages]
     units = [Unit(group, records)]
     for place in _lists(group):
@@ -213,7 +215,7 @@ def _with_singles(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 
 def _kinds(items: list[Record]) -> list[tuple[tuple[Condition, ...], list[Record]]]:
-    """Split items by their type, or thinking from text."""
+    """Split items by their type, or by whether they are thinking or text."""
     for name in _ITEM_NAMES:
         values = {item.value.get(name) for item in items if isinstance(item.value.get(name), str | None)}
         if 2 <= len(values) <= _MOST_NAMES and all(value is None or is_a_name(value) for value in values):

@@ -1,8 +1,9 @@
-"""Rules for frames of kinds that were not recorded: a run that has one behind its last text is no success.
+"""Adds rules for frames of kinds that were not recorded: a run with such a frame after its last text is
+not a success.
 
-The last rule takes such a frame, passes it on as `custom` and remembers it. Text or a tool call forgets it.
-An end that follows it is no evidence of success, so the stream is truncated. If only the end of the body ends
-a stream, the frame itself is an error.
+The last rule takes such a frame, passes it on as `custom` and remembers it. A later text or tool call clears
+the memory. An end after a remembered frame is not evidence of success, so the stream counts as truncated. If
+only the end of the body ends a stream, the frame itself is an error.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def _ordered(dialect: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_state(rule: dict[str, Any], meaning: Meaning) -> dict[str, Any]:
-    """Return a rule whose ends need that no unseen frame came, or whose text forgets such a frame."""
+    """Return a rule with state: its ends require that no unseen frame came, and its texts forget such a
+    frame.
+    """
     types = {*meaning.types}
     emit = rule["emit"]
     if types & _ENDS:
@@ -97,7 +100,9 @@ def _guarded_entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(meaning: Meaning) -> dict[str, Any] | None:
-    """Return the rule for frames that were recorded but not understood; None if no condition fits them."""
+    """Return the rule for frames that were recorded but not understood; None if conditions cannot describe
+    them.
+    """
     group = meaning.group
     rule = conditions_of(group)
     if not rule:
@@ -116,7 +121,7 @@ def _common_keys(group: Group) -> list[str]:
 
 
 def _name(group: Group) -> str:
-    """Return the name that these frames have as `custom`."""
+    """Return the name of these frames when they become `custom`."""
     message = group.messages[0]
     if message.event not in (None, "message"):
         return str(message.event)
@@ -131,7 +136,7 @@ def _custom(name: str) -> dict[str, Any]:
 
 
 def _may_report_failure(meaning: Meaning, kinds: Kinds) -> bool:
-    """Return whether frames with a text for people follow the last text, in some of the streams only."""
+    """Return whether frames with a text for people follow the last text, but only in some of the streams."""
     messages = meaning.group.messages
     bodies = {message.body for message in messages}
     others = [group for group in kinds.groups if group is not meaning.group]

@@ -18,12 +18,12 @@ _WIDTH: Final = 108
 
 
 def yaml_of(name: str, dialect: Mapping[str, Any], comments: Mapping[str | int, list[str]]) -> str:
-    """Return a file with one entry under `dialects:`.
+    """Return the text of a file with one entry under `dialects:`.
 
     Args:
         name: the name of the dialect.
-        dialect: its keys.
-        comments: the comment above each rule (by its index) or above another key (by its name).
+        dialect: the keys of the dialect.
+        comments: the comments, by the index of a rule or the name of another key; each is written above it.
     """
     lines = ["dialects:", f"  {_scalar(name)}:"]
     for key, value in dialect.items():

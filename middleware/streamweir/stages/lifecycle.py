@@ -175,9 +175,7 @@ class Lifecycle:
 
     @property
     def waits_for_person(self) -> bool:
-        """Whether a question to a person is unanswered: the end of the body then does not count as a
-        break-off.
-        """
+        """Whether a question to a person is unanswered: the end of the body is then no break-off."""
         return bool(self._asked_of_person)
 
     def warn(self, warning: Warning) -> None:
@@ -196,9 +194,7 @@ class Lifecycle:
         self.reason = self.reason or "internal"
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return `event` with the events that the protocol requires around it; None if no other events are
-        required.
-        """
+        """Return `event` with the events that the protocol requires around it; None to pass it on alone."""
         if self.ended:
             return ()
         if self._end is not None:

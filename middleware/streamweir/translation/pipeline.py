@@ -57,8 +57,7 @@ class Pipeline:
         warnings: sent right after `session_start`.
         debug: send redacted details in errors and warnings.
         room: roughly how many bytes of the stream may be kept in memory: as many as one event may have.
-        upstream: the name or URL of the upstream, to which opaque values are bound for clients of other
-            dialects.
+        upstream: the name or URL of the upstream, to which opaque values are bound for other clients.
 
     Attributes:
         request_id: the id of the stream.
@@ -67,7 +66,7 @@ class Pipeline:
         tools: the stage of tool calls, for queries only.
         questions: the stage that can hold questions back.
         last: the type of the last event that was pushed.
-        processes: the processes of the stages, in the order of `_STAGES`.
+        processes: the `process` methods of the stages, in the order of `_STAGES`.
         on_end: called at the end of the stream with the items and frames after it, which are not read yet.
         closing_warnings: called at the end of the stream, returns warnings that are only known then.
 
@@ -345,9 +344,7 @@ class Pipeline:
         self.take((SessionEnd(status="cancelled", reason=reason),))
 
     def _push(self, event: Any, position: int, run: TextRun | None = None) -> None:
-        """Pass `event`, or the texts of `run` as one event, through the stages from `position` on, and write
-        the result.
-        """
+        """Pass `event`, or the texts of `run` as one, through the stages from `position` on; write it."""
         self._piece = None
         routes_of = _ROUTES if event.meta is None else _ROUTES_WITH_META
         for index in routes_of[type(event)][position]:
