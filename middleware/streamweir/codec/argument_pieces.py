@@ -196,7 +196,7 @@ class ArgumentPieces:
         return None
 
     def _completed(self, event: ToolCallStart) -> ToolCallStart:
-        """Return an explicit start, with the collected arguments if it has none itself."""
+        """Return `event`, with the collected arguments if the start itself has no arguments."""
         name = None if event.tool_name == "unknown" else event.tool_name
         call = self._meant(event.tool_id, name)
         if call is None:

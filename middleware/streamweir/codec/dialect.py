@@ -79,7 +79,7 @@ class Dialect:
             raise ConfigurationError(f"{name!r} cannot be the name of a dialect")
         self.name: Final = name
         self.summary: Final = " ".join((summary or "").strip().partition("\n\n")[0].split())
-        """A description in one line."""
+        """The description of the dialect in one line."""
         self.package: Final = package
         self.detectable: Final = detectable
         self.sample_request: Final = sample_request

@@ -90,8 +90,8 @@ def error_only_body(body: bytes) -> FailureInBody | None:
 
 
 def _refined(events: Sequence[Event], failure: FailureInBody) -> Sequence[Event]:
-    """Return `events`; a single error among them gets, from `failure`, the fields that the dialect left
-    open.
+    """Return `events`. If they are one error only, it gets the fields of `failure` that the dialect
+    left open.
     """
     match events:
         case [Error() as error]:

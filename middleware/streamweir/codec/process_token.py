@@ -11,4 +11,4 @@ TOKEN_KEY: Final = "streamweir"
 PROCESS_TOKEN: Final = os.urandom(16).hex()
 
 TOKEN_PREFIX: Final = f'{{"{TOKEN_KEY}":"{PROCESS_TOKEN}",'.encode()
-"""The beginning of such an event's JSON text."""
+"""The beginning of the JSON text of an event that this process writes."""

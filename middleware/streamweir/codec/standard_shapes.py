@@ -57,9 +57,7 @@ def file_type(media_type: str) -> Literal["image", "audio", "file"]:
 
 
 def file_event(kind: Literal["image", "audio", "file"], file: dict[str, Any], meta: Meta | None) -> Data:
-    """Return the event of a file. A file without bytes, address or id becomes data of a type of the
-    upstream's own.
-    """
+    """Return the event of a file. A file without bytes, address or id becomes custom data."""
     if any(file.get(place) for place in _PLACES):
         return Data(kind, file, meta=meta)
     return named_data("file", file, meta)

@@ -16,7 +16,7 @@ class TextPieces:
         self._utf8 = bytearray()
 
     def append(self, piece: str) -> int:
-        """Append `piece` to the text; return its number of bytes."""
+        """Append `piece` to the text; return the number of bytes that were added."""
         encoded = piece.encode("utf-8", "surrogatepass")
         self._utf8 += encoded
         return len(encoded)

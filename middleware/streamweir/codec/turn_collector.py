@@ -32,7 +32,7 @@ _NOT_UNDERSTOOD: Final = (
     *(MalformedEvent, msgspec.MsgspecError, UnicodeError),
     *(AttributeError, LookupError, TypeError, ValueError),
 )
-"""The errors that code for messages of a fixed form raises if a value is missing or has another type."""
+"""The errors that are raised if a message lacks a value, or if a value has an unexpected type."""
 
 
 class CollectedTurn(NamedTuple):

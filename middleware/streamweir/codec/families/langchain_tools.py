@@ -117,7 +117,7 @@ class ToolRuns:
 
 
 def _arguments(given: Any) -> Any:
-    """Return the arguments of a tool; older servers send them as Python's text."""
+    """Return the arguments of a tool; older servers send them as the text of a Python literal."""
     if isinstance(given, str) and given.startswith("{'"):
         return value_of_repr(given) or given
     return given

@@ -94,7 +94,7 @@ def _status_code(value: Any) -> int | None:
 
 
 def _finish_reason(value: Any) -> str | None:
-    """Return the standard's finish reason for an upstream's word; an unknown word is a plain stop."""
+    """Return the standard's finish reason for an upstream's word; an unknown word becomes `stop`."""
     if not isinstance(value, str):
         raise _refuse("text")
     return standard_finish(value) if value else None

@@ -34,8 +34,8 @@ class FrameOut:
         names: the names of the scope that the frame uses.
         numbers: the keys of its JSON whose values are numbers that change from frame to frame, with the name
             of the number.
-        is_plain: whether the frames of two events that differ only in their text differ only in the text and
-            in `numbers`.
+        is_plain: whether only the text and `numbers` change between the frames of events that differ
+            only in their text.
     """
 
     def __init__(self, section: Section, names: Vocabulary) -> None:

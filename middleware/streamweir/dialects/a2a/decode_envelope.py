@@ -55,7 +55,7 @@ class Envelope(NamedTuple):
     """One event of a task, without its envelope."""
 
     kind: str
-    """`task`, `message`, `status-update` or `artifact-update`."""
+    """The kind of event: `task`, `message`, `status-update` or `artifact-update`."""
     value: Mapping[str, Any]
     beside: Mapping[str, Any]
     """The fields of the envelope that no rule reads."""

@@ -22,7 +22,7 @@ _FORMATS: Final = ("markdown", "text", "html")
 
 
 class _Message(msgspec.Struct):
-    """A message that has begun: its piece of text, with an empty text."""
+    """A message that has begun, kept as a piece with an empty text."""
 
     piece: Content
     has_text: bool = False

@@ -64,7 +64,7 @@ class _Block:
 
     @property
     def has_opaque(self) -> bool:
-        """The block holds a value that only the API can read."""
+        """Whether the block holds a value that only the API can read."""
         return self.kind in _OPAQUE or self.is_signed or bool(self.text_of("signature"))
 
     def close(self) -> None:

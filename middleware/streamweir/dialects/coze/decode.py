@@ -81,7 +81,7 @@ class _OpenCall(NamedTuple):
 
 
 class CozeDecoder(Decoder):
-    """Reads one chat. Its completion, or `done`, completes the stream."""
+    """Reads one chat. The completion of the chat, or `done`, completes the stream."""
 
     text_fields: ClassVar = TextFields(texts=(("content",), ("reasoning_content",)))
 

@@ -120,7 +120,7 @@ class DataFormulatorDecoder(Decoder):
 
     @property
     def shown_form(self) -> Options:
-        """The page that reads the events of this stream, as options of the encoder."""
+        """The encoder's options for the page that reads the events of this stream."""
         return {"profile": "analyst" if self._seen in ("agent", "analyst") else "loading"}
 
     def close(self) -> Iterator[Event]:

@@ -12,7 +12,7 @@ from streamweir.events import Interaction
 __all__ = ["clarification", "delegation", "own_form"]
 
 _OPEN_QUESTION: Final = "How would you like to proceed?"
-"""The question in a clarification without a question, which the page would refuse."""
+"""The default question of a clarification: the page refuses a clarification without questions."""
 
 
 def clarification(asked: Sequence[Interaction]) -> dict[str, Any]:

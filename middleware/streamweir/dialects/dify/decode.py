@@ -88,7 +88,7 @@ class DifyDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for an event with one of its ids, and for an error with its three fields."""
+        """Return a high score for an event with one of Dify's ids, and for an error with its three fields."""
         del event
         if "session_id" in fields:
             return 0.0

@@ -95,7 +95,7 @@ def _message(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _relation(meta: Meta | None, has_pieces: bool) -> Whole | None:
-    """Return the relation of a whole text to the pieces before it, if an id or pieces name its message."""
+    """Return `repeat` for a whole text that may repeat pieces: pieces precede it, or it has a message id."""
     return "repeat" if has_pieces or (meta and "message_id" in meta) else None
 
 
@@ -239,7 +239,7 @@ def read_interaction(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def read_error(envelope: Envelope, run: Run) -> Iterator[Event]:
-    """Yield an error; it ends the run under `event: error`, and as a system error under any name."""
+    """Yield an error. It ends the run under `event: error`; a system error ends it under any event name."""
     fields = envelope.loose
     nested = fields.get("error")
     if isinstance(nested, dict):
@@ -300,4 +300,4 @@ READERS: Final[dict[tuple[str, str], Reader]] = {
     **{("workflow", scope): _scope_status for scope in SCOPES},
     ("business", "data"): _data,
 }
-"""The reader for each domain and type; readers of `interaction` and errors distinguish further."""
+"""The reader for each domain and type, except for `read_interaction` and `read_error`."""

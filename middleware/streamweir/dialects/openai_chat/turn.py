@@ -173,7 +173,7 @@ class _Call:
         self.call_id: str | None = None
         self.name = ""
         self.others: dict[str, bytes] = {}
-        """Further fields, such as `extra_content`."""
+        """Further fields of the call, such as `extra_content`."""
         self._arguments = TextPieces()
         self._object: bytes | None = None
         """The arguments, if they arrived as an object instead of a text."""

@@ -5,9 +5,9 @@
     made     construction                               made of the id of the response and its place
     native   reasoning with its own encrypted content   the upstream's, if it is known and was not given yet
 
-An upstream accepts encrypted content only beside the id of its own reasoning, and the ids of what followed.
-So these ids are kept together with the content: a client gets the values unchanged, and sends back items that
-the upstream knows. A value whose item has a made id is sealed.
+An upstream accepts encrypted content only with the id of its reasoning item, and with the ids of the items
+after it. So these ids are kept together with the content: a client gets the values unchanged, and sends back
+items that the upstream knows. A value whose item has a made id is sealed.
 
 Source: the Responses API (reasoning items, `store`); the conversation contract, section 3.
 """

@@ -37,7 +37,7 @@ _STEPS: Final = frozenset({"workflow_started", "node_started", "node_finished", 
 
 
 _IDS: Final = ("session_id", "message_id", "id", "chat_id")
-"""The fields of data that only names the conversation and the message of an answer."""
+"""The fields of `data` in a frame that only names the conversation and the message of an answer."""
 
 
 class RagflowDecoder(Decoder):

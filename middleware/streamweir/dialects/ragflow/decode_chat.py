@@ -127,7 +127,7 @@ class EnvelopeReader:
             yield from self._whole(part, meta)
 
     def _last(self, text: str, data: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the sources, and the end of the text, at the marked last frame."""
+        """Yield the sources and the end of the text for the last frame, which the server has marked."""
         self.complete = True
         yield from self.flush()
         yield from self._run.reference(data.get("reference"))

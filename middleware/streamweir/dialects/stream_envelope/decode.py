@@ -82,7 +82,7 @@ class EnvelopeDecoder(Decoder):
         return self._read(Message(value))
 
     def accepts_text(self, text: str) -> bool:
-        """Return whether a text continues the last one. A whole thought is a separate message."""
+        """Return whether a text continues the last text. A whole thought is a separate message."""
         del text
         return not self._is_whole
 

@@ -172,7 +172,7 @@ class Run:
         self.usage.update(_tokens(fields))
 
     def end(self, message: Message, status: Any = "completed") -> SessionEnd:
-        """Return the end of the stream, with the usage of all model runs or that of `message`."""
+        """Return the end of the stream, with the usage of all model runs or the usage in `message`."""
         summary: dict[str, Any] = {**self.usage, **_tokens(message.fields)}
         known = [name for name in _USAGE if isinstance(message.fields.get(name), dict)]
         known += ["stopped", "done", *_ALL_TOKENS]

@@ -54,7 +54,7 @@ class VercelUiDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for a chunk with its fields; a start or a step has no other sign."""
+        """Return a high score for a chunk with its fields; a start or a step needs only its type."""
         kind = fields.get("type")
         if event is not None or not isinstance(kind, str) or "data" in fields or "metadata" in fields:
             return 0.0

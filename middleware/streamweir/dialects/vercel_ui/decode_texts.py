@@ -35,7 +35,7 @@ _STAGES: Final = ("reasoning", "planning", "analyzing")
 
 
 class _Part(msgspec.Struct):
-    """A part that has begun: its piece of text, with an empty text."""
+    """A part that has begun, kept as a piece with an empty text."""
 
     piece: Content | Thinking
     has_text: bool = False
