@@ -299,8 +299,9 @@ def _key_at(path: Path) -> bytes:
 
 
 def _fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
-    """Return whether the holes are the places of the values: messages with other values in the holes are
-    decoded to test it.
+    """Return whether the holes are the places of the values.
+
+    This is tested by parsing a message with other values in the holes.
     """
     probe = data
     for hole in reversed(holes):

@@ -182,7 +182,7 @@ class AgentReader:
         yield _finish(rest or {}, self._run.meta())
 
     def accepts_text(self, text: str) -> bool:
-        """Note one more text; return False if it may hold a tag, so that it has to be decoded."""
+        """Note one more text; return False if it may hold a tag or a failure, and has to be decoded."""
         return self._text.accepts_text(text) and self._line.accepts_text(text)
 
     def flush(self) -> Iterator[Event]:
