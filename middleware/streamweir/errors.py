@@ -135,7 +135,7 @@ class ProtocolError(StreamweirError):
 
 
 class MalformedEvent(ProtocolError):
-    """One event cannot be read; the stream goes on without it."""
+    """One event cannot be read; the stream continues without that event."""
 
 
 class NotTheDialect(ProtocolError):

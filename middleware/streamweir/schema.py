@@ -44,7 +44,7 @@ class Metadata(TypedDict):
 
 
 class Citation(TypedDict, total=False):
-    """One thing that the answer relies on."""
+    """One source of the answer."""
 
     id: str
     title: str
@@ -87,7 +87,7 @@ class Dataframe(TypedDict):
 
 
 class File(TypedDict):
-    """An image, a sound or any other file: by its address, or as it is."""
+    """An image, a sound or any other file: its URL, or its bytes."""
 
     url: NotRequired[str]
     base64: NotRequired[str]

@@ -24,7 +24,7 @@ export interface ToolError {
   message: string;
 }
 
-/** One thing that the answer relies on. */
+/** One source of the answer. */
 export interface Citation {
   document_id?: string;
   id?: string;
@@ -63,7 +63,7 @@ export interface DataframeData {
   rows: unknown[][];
 }
 
-/** An image, a sound or any other file: by its address, or as it is. */
+/** An image, a sound or any other file: its URL, or its bytes. */
 export interface FileData {
   base64?: string;
   file_id?: string;

@@ -318,7 +318,7 @@ class ResponseInterceptor:
         """Do nothing, as in `lose_client`."""
 
     def run_out(self, due: Due) -> None:
-        """End the stream; if there is none, begin one that reports the timeout."""
+        """End the stream; if it has not begun, begin a stream that reports the timeout."""
         self._scheduler.start(partial(self._end_for, due))
 
     async def _end_for(self, due: Due) -> None:

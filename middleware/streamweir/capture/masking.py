@@ -27,7 +27,7 @@ from streamweir.redaction.secret_names import is_secret_name
 __all__ = ["CutBodyMask", "MaskedRead", "SecretMask"]
 
 SHORTEST: Final = 6
-"""Shorter secrets are not masked: they occur in other words by chance."""
+"""The least length of a secret that is masked: shorter ones occur in other words by chance."""
 
 _LONGEST_LINE: Final = 64 << 10
 """The most bytes that are held back because a secret may continue in the next read."""
@@ -279,9 +279,9 @@ class CutBodyMask:
         return self._release(len(self._held))
 
     def release(self) -> list[MaskedRead]:
-        """Return the reads that were held back, although the body may go on.
+        """Return the reads that were held back, before the end of the body.
 
-        The beginning of a known secret at their end is masked too.
+        A known secret that begins at the end of these reads is masked too.
         """
         return self._release(len(self._held), goes_on=True)
 

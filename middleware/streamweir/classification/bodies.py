@@ -79,7 +79,7 @@ _LONGEST_RETRY_MS: Final = 24 * 3600 * 1000
 
 
 def failure_in_body(value: object) -> FailureInBody | None:
-    """Return the failure that a JSON body reports; None if it reports none."""
+    """Return the failure that a JSON body reports; None if it reports no failure."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict) or len(value) > _MOST_FIELDS:

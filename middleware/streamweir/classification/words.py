@@ -144,7 +144,7 @@ def _statuses_by_phrase() -> dict[str, int]:
 
 
 def code_of_words(message: object) -> str | None:
-    """Return the code that the words of `message` indicate; None if they indicate none."""
+    """Return the code that the words of `message` indicate; None if they indicate no cause."""
     text = _text(message)[:_LONGEST_MESSAGE]
     for code, pattern in _WORDS:
         if pattern.search(text):

@@ -45,8 +45,8 @@ class StreamAttempt:
     reading   an answer that is a stream: `_reader` is set           returns events, reads the body
     ending    a failure (`_failure`) or the end of the body          returns the events before it, then None:
               (`_at_end`): its events are in `ending`                the caller takes `ending`
-    over      the connection is closed (`_is_over`), behind each     returns the events before it, then None
-              ending, behind the last event, or by `aclose`
+    over      the connection is closed (`_is_over`), after each      returns the events before it, then None
+              ending, after the last event, or by `aclose`
 
     `aclose` drops all events that have not been returned. `_is_named` is set by the first id of the server.
 

@@ -216,7 +216,7 @@ class StreamEngine:
     # Coming back
 
     async def _comes_back(self, failure: StreamRequestError) -> bool:
-        """Prepare another attempt after a pause; return False if there is to be none."""
+        """Prepare another attempt after a pause; return False if no attempt is to follow."""
         attempt = self._attempt
         self._note_run()
         if not self._may_go_on_elsewhere(failure) or self.run is None or not self._can_ask_again():

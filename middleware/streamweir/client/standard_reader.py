@@ -27,7 +27,7 @@ class StandardReader:
     ────────   ─────────────   ────────────────────────────────────────────────────────────────────────
     new        none            `_has_data` tells whether a byte other than blanks has come
     started    `started`       the first event, or a folded result in place of a stream
-    failed     `_has_failed`   a terminal `error`: of the events behind it only `session_end` is returned
+    failed     `_has_failed`   a terminal `error`: of the later events only `session_end` is returned
     ended      `ended`         `session_end`, a rejection (`was_rejected`), too many malformed events, or the
                                end of the body, for which an `error` is made
 

@@ -203,12 +203,12 @@ class _Watchdog:
             return self._has_fired
 
     def stop(self) -> None:
-        """End the thread, unless something is under way."""
+        """End the thread, unless a call is supervised."""
         with self._changed:
             self._changed.notify()
 
     def fire(self) -> bool:
-        """Call `abort` now; return False where nothing is under way."""
+        """Call `abort` now; return False if no call is supervised."""
         with self._changed:
             if self._abort is None:
                 return False

@@ -20,7 +20,7 @@ __all__ = ["GroupScheduler", "LoopScheduler", "Scheduler"]
 
 
 class Scheduler(Protocol):
-    """Runs functions beside the task that delivers."""
+    """Runs functions in addition to the task that delivers."""
 
     def watch(self, look: Callable[[float], float]) -> None:
         """Set the only timer: call `look` soon, and again at each time that it returns.

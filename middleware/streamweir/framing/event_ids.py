@@ -27,7 +27,7 @@ __all__ = ["EventIds"]
 _ID: Final = re.compile(rb"id(?=[:\r\n]|\Z)")
 _BOM: Final = b"\xef\xbb\xbf"
 _MAX_HELD: Final = 1 << 20
-"""The most bytes of one event that are held back; a larger one is sent without an id."""
+"""The most bytes of one event that are held back; a larger event is sent without an id."""
 
 
 class EventIds:

@@ -1,4 +1,4 @@
-"""A lock that costs nothing while it is free.
+"""A lock whose use takes almost no time while it is free.
 
 The lock of anyio looks up the current task each time, which costs as much as translating an event.
 """

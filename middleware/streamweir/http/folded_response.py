@@ -32,7 +32,7 @@ def folded_response(
         error: the error that the stream ended with; None if it succeeded.
         has_answer: the answer holds more than the failure.
         status: the status of an answer that does not consist only of a failure.
-        failure: the classified failure behind `error`, whose status is more exact; None if it is not known.
+        failure: the classified form of `error`, whose status is more exact; None if it is not known.
         own_form: clients of the protocol decide by status and headers whether to retry.
     """
     headers = [(b"content-length", b"%d" % len(body))]

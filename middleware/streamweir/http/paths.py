@@ -24,8 +24,9 @@ _NAME: Final = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*\}")
 def path_within(scope: Scope) -> str:
     """Return the path of a request within the application, which may be mounted below a prefix.
 
-    A server or a mount that puts `root_path` in front of the path is undone; if `root_path` is not in front,
-    in whole segments, the path is returned unchanged.
+    If the path begins with `root_path` (in whole segments), as some servers and mounts send it, that prefix
+    is
+    removed; otherwise the path is returned unchanged.
     """
     path: str = scope["path"]
     prefix: str = (scope.get("root_path") or "").rstrip("/")

@@ -40,7 +40,7 @@ def find_pieces(uses: list[ToolUse]) -> None:
 
 
 def _only_names(use: ToolUse, pieces: list[ToolUse]) -> bool:
-    """Return whether the arguments of all named calls come as the pieces that were found."""
+    """Return whether pieces were found for the id and the name of every call in this use."""
     own = [(use.tool_id, use), (use.name, use)]
     theirs = {
         str(other.value(record, place))

@@ -49,7 +49,7 @@ _LEVELS: Final = 3  # three levels of JSON in JSON occur in the field; more do n
 _SENTENCE_MARK: Final = "[，：；！？（）［］【】《》～…。、]"
 _IDEOGRAM: Final = "[^\\x00-\u2e7f\uff00-\uff5e\uffe0-\uffff]"
 _SENTENCE_MARKS: Final = LazyPattern(rf"((?<={_IDEOGRAM}){_SENTENCE_MARK}|{_SENTENCE_MARK}(?={_IDEOGRAM}))")
-"""Chinese punctuation, which stays full width unless it is between two Latin characters."""
+"""Matches Chinese punctuation, which stays full width unless it is between two Latin characters."""
 
 _SPACES: Final = LazyPattern(r"[\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _LEFT_OVER_MARKS: Final = LazyPattern("(?<=[A-Za-z0-9_])[\u0300-\u036f\u20d0-\u20f0]{1,400}")

@@ -205,4 +205,4 @@ OPAQUE: Final[tuple[Rule, ...]] = (
         r"(?<![A-Za-z0-9+/])(?=[A-Za-z+/]*\d)(?=[a-z\d+/]*[A-Z])(?=[A-Z\d+/]*[a-z])[A-Za-z0-9+/]{40,}+={0,2}",
     ),
 )
-"""Long random strings. Request ids (req_...) are kept, because users quote them."""
+"""Rules for long random strings. Request ids (req_...) are kept, because users quote them."""

@@ -22,7 +22,7 @@ from streamweir.runs.event_log import Batch
 __all__ = ["MAX_BUFFERED_BYTES", "Follower", "Taker"]
 
 MAX_BUFFERED_BYTES: Final = 256 << 10
-"""The most bytes that are buffered for a reader; one that is further behind reads the store."""
+"""The most bytes that are buffered for a reader; a reader that is further behind reads the store."""
 
 Taker: TypeAlias = Callable[[Batch], bool]
 """Sends a batch at once; returns False if it could not send all of it."""

@@ -109,14 +109,14 @@ class ResumableRun:
     """One run that this process makes.
 
     Attributes:
-        handle: its name for clients.
-        name: its name in the store.
+        handle: the name of the run for clients.
+        name: the name of the run in the store.
         owned: stores the run's events and gives them to readers in this process.
         stop_reason: the argument of the first `stop`; None before.
 
     Args:
         store: keeps the run.
-        handle: its name for clients.
+        handle: the name of the run for clients.
         owner: the owner of the run; None: every client that has the handle.
         retention: how the run is kept.
         unread: for how long the run continues without a reader.

@@ -41,7 +41,7 @@ class UnreadableRun(Exception):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The facts about the stream behind a run that its encoders need.
+    """The facts about a run's stream that its encoders need.
 
     Attributes:
         speaks: the dialect of the upstream; `auto` while it is not detected.

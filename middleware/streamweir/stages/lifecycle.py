@@ -75,7 +75,7 @@ class Lifecycle:
 
     state     entered by                                       events that pass
     ───────   ──────────────────────────────────────────────   ────────────────────────────────────────────
-    new       the object is made                               the first one, behind a `session_start`
+    new       the object is made                               the first one, after a `session_start`
     started   `session_start` (`started`)                      all
     failed    a terminal error that `precedes_end`             the end, or a failure of ours: it becomes the
               (`has_failed`)                                   `session_end` of the error

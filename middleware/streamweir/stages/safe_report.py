@@ -47,7 +47,7 @@ class SafeReport:
         self._values_left = _MOST_VALUES
 
     def copy_fields(self, fields: Mapping[Any, Any]) -> dict[str, Any]:
-        """Return a copy of an object; fields with secret names are left out completely."""
+        """Return a copy of an object; the values of fields with secret names are replaced completely."""
         return {self._key(str(key)): self._field(str(key), item) for key, item in self._kept(fields.items())}
 
     def _key(self, key: str) -> str:

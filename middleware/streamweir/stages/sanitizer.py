@@ -274,11 +274,11 @@ _Names: TypeAlias = tuple[tuple[str, str], ...]
 
 _MOST_STARTS: Final = 16
 _HARMLESS_STARTS: Final[set[_Names | None]] = set()
-"""Field names of stream starts that were sent unchanged: all starts of one model have the same fields."""
+"""Fields of stream starts that were sent unchanged: all starts of one model have equal fields."""
 
 
 def _short_names_in(extra: Mapping[str, Any]) -> _Names | None:
-    """Return the names of the fields if they are few and hold only short texts; else None."""
+    """Return the fields as pairs if they are few and hold only short texts; else None."""
     if len(extra) > _FEW_FIELDS:
         return None
     for name, value in extra.items():

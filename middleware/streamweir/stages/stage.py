@@ -12,7 +12,7 @@ __all__ = ["Stage", "passed_on", "routes"]
 
 
 class Stage(Protocol):
-    """One concern of a valid stream. Only the kinds of event that it handles are shown to it."""
+    """Ensures one property of a valid stream. It only gets the kinds of event that it handles."""
 
     handles: ClassVar[frozenset[type[Event]]]
     """The kinds of event that the stage handles; all others bypass it."""

@@ -49,7 +49,7 @@ class Evidence(Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether a person was asked, and the upstream may go on in the same connection."""
+        """Whether a person was asked, and the upstream may continue in this connection."""
         ...
 
 
@@ -165,7 +165,7 @@ class StreamClock:
 
 
 class _Row(NamedTuple):
-    """One entry: since when it runs (None: it does not run), and for how long."""
+    """One entry: the time since when it runs (None: it does not run), and its duration."""
 
     due: Due
     since: Callable[[StreamClock], float | None]

@@ -2,7 +2,7 @@
 
 The examples are in `examples.txt` of the dialect's folder. A line that begins with `#` opens an example and
 names it. The lines up to the next `#` are the bytes on the wire: one event, or a few that belong together.
-`-> nothing` behind the name marks bookkeeping; `-> custom` marks an event for which the standard has no word.
+`-> nothing` after the name marks bookkeeping; `-> custom` marks an event for which the standard has no word.
 All else is found out from the classes, so a description cannot become outdated.
 """
 

@@ -265,7 +265,7 @@ class Fold:
         )
 
     def result(self) -> dict[str, Any]:
-        """Return the folded result of the events so far."""
+        """Return the folded result of the events that were added."""
         message: dict[str, Any] = {"content": self.answer.text}
         if self.channels:
             message["channels"] = {channel: texts.text for channel, texts in self.channels.items()}

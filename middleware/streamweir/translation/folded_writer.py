@@ -89,7 +89,7 @@ class FoldedWriter:
 
     @property
     def reports_by_status(self) -> bool:
-        """Whether the protocol has failures of its own; see `Encoder`."""
+        """Whether clients of the protocol go by the HTTP status of a failure; see `Encoder`."""
         return self._encoder.reports_by_status
 
     @property

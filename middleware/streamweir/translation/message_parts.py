@@ -170,7 +170,7 @@ class PartList:
         self._blocks: list[_Place] = []
 
     def as_list(self) -> list[MessagePart]:
-        """Return the parts as they are now, in a new list."""
+        """Return the current parts in a new list."""
         return [place.current() for place in self._places]
 
     def add_text(self, event: Content, at: int | None) -> None:

@@ -49,7 +49,8 @@ class MessageMetadata(msgspec.Struct, kw_only=True):
 
 
 class MessageState:
-    """One message as folded until now, from all of its streams. Only `MessageStreamHandler` changes it.
+    """One message, folded from the events of all its streams that have arrived. Only `MessageStreamHandler`
+    changes it.
 
     Attributes:
         message_id: the first message id in the events.

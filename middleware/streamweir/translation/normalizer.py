@@ -205,7 +205,7 @@ class StreamNormalizer:
         return bool(self._held_end)
 
     def copy_mark(self, data: bytes) -> None:
-        """Copy the mark behind the end (`[DONE]`), which has been read after the stream has ended."""
+        """Copy the mark after the end (`[DONE]`), which was read once the stream had ended."""
         frame = Frame(_DONE, raw=data)
         for sink in self.pipeline.frame_sinks:
             sink.begin_frame(frame, (), ())
@@ -308,7 +308,7 @@ class StreamNormalizer:
             self.push_held_end()
 
     def _is_expected(self, frame: Frame) -> bool:
-        """Return whether the dialect's clients expect a frame behind the error that is held back."""
+        """Return whether the dialect's clients expect this frame after the error that is held back."""
         decoder = self.reader.frames.decoder
         if decoder is None or not decoder.behind_error:
             return False

@@ -252,7 +252,7 @@ class StreamReader:
             yield from self.body.read(data)
 
     def detect(self, data: bytes) -> bytes:
-        """Return the bytes to read: none until the dialect is known, then all bytes since the beginning.
+        """Return the bytes to read: empty until the dialect is known, then all bytes since the beginning.
 
         Raises:
             NotTheDialect: the stream is of no dialect.

@@ -1,4 +1,4 @@
-"""One event at a time, without a stream around it.
+"""Normalises single events, outside of a stream.
 
 Source: the library contract, section 4. Nothing is remembered from one call to the next: no lifecycle, no
 sequence, no pairing of tool calls, no comparison of texts.

@@ -94,7 +94,7 @@ class StreamWriter:
     _not_understood: Warning | None = None
     _has_reported = False
     _texts: AppendOnlyText | None = None
-    """The texts of a client without `op: replace`; set by the first."""
+    """The texts that a client without `op: replace` has; None before the first text."""
     _piece: Content | Thinking | None = None
     _alike = 0
     _template: FrameTemplate | None = None
@@ -132,7 +132,7 @@ class StreamWriter:
 
     @property
     def reports_by_status(self) -> bool:
-        """Whether the protocol has failures of its own; see `Encoder`."""
+        """Whether clients of the protocol go by the HTTP status of a failure; see `Encoder`."""
         return self._encoder.reports_by_status
 
     @property
@@ -243,7 +243,7 @@ class StreamWriter:
         self._may_fail_whole = False
 
     def finish(self) -> None:
-        """Write the frames behind the last event."""
+        """Write the frames that follow the last event."""
         if self.is_failure:
             return
         self._out += map(self._bytes_of, self._encoder.close())

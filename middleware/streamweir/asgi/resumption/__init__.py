@@ -1,1 +1,1 @@
-"""Streams of an application that survive their connection: loaded only where `resume` is given."""
+"""Streams of an application that survive their connection; imported only if `resume` is given."""

@@ -48,7 +48,7 @@ class BodyReader:
 
     Attributes:
         parser: cuts the body into frames; replaced once the dialect is known.
-        has_ended: the end of the dialect has been read: frames behind it are returned without being decoded.
+        has_ended: the end of the dialect has been read: later frames are returned without being decoded.
         around: see above.
         next_around: see above.
     """
@@ -363,7 +363,7 @@ class BodyReader:
         self._expect(known)
 
     def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
-        """Return a frame that is not decoded: a gap, or a frame behind the end.
+        """Return a frame that is not decoded: a gap, or a frame after the end.
 
         Raises:
             LimitExceeded: there were too many gaps.

@@ -48,7 +48,7 @@ class ChangingSurroundings:
     Args:
         template: the template of the messages.
         begin: the bytes of a block before its message.
-        end: the bytes of a block behind its message.
+        end: the bytes of a block after its message.
         note_id: is given the id of the latest block, if blocks have ids.
 
     Attributes:
@@ -84,7 +84,7 @@ class ChangingSurroundings:
         self._misses = 0
         self._begin = begin
         self._notes_blocks = True
-        """Blocks have ids, or the next one may be like the latest one."""
+        """Set while `note` is needed: blocks have ids, or the next block may differ only in its text."""
         self._note_id: Callable[[bytes], None] | None = None
         first, *inner = template.constants
         if found := _WITH_ID.fullmatch(begin):

@@ -45,7 +45,7 @@ class DecodeStats:
         Args:
             events: the events of the message; empty for a held-back failure whose kind is unknown.
             frame: the frame of the message.
-            is_complete: the decoder has read the end. At the end and behind it, events about the run do not
+            is_complete: the decoder has read the end. At the end and after it, events about the run do not
                 set `has_any`.
         """
         first = events[0] if events else None

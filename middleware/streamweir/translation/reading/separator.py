@@ -7,22 +7,24 @@ from typing import Final
 __all__ = ["Separator"]
 
 _LONG: Final = 256
-"""From so many bytes on only a part is searched for: Python prepares a search anew for each piece."""
+"""If the separator has at least this many bytes, only a part is searched for: long searches need
+preparation.
+"""
 
 _PART: Final = 96
-"""Bytes of that part. The search for fewer than 100 is not prepared."""
+"""The most bytes of that part: Python searches for fewer than 100 bytes without preparation."""
 
 
 class Separator:
-    """The constant bytes between two texts, which hold a line end, as no text does.
+    """The constant bytes between two texts. They contain a line end, which texts do not.
 
-    Of many bytes only a part with the line end is searched for; the rest is compared.
+    Of a long separator, only a part with the line end is searched for; the other bytes are compared.
 
     Args:
-        whole: all of the bytes.
+        whole: the separator.
 
     Attributes:
-        part: the bytes that are searched for. Bytes without them hold no separator.
+        part: the part that is searched for. Bytes without this part contain no separator.
     """
 
     __slots__ = ("_head", "_tail", "_whole", "part")

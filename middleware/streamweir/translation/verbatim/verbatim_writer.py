@@ -46,7 +46,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     origin   from ... to                              written
     ======== ======================================== ===================================================
     gateway  the beginning, and between the frames    all but good ends, reports of repairs, and a start
-                                                      behind the first frame
+                                                      after the first frame
     upstream `begin_frame` to `frame`                 the announced warnings; a terminal error, which the
                                                       gateway has made: the frame is dropped then
     closing  `begin_closing` to `end_closing`         warnings, unless the upstream has said its end
@@ -70,7 +70,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         follows: the argument; False once something has been sent.
         has_copied: bytes of the upstream have been written.
         is_json: the content type of the body is that of JSON. If it is then one document that the dialect
-            does not know, no end is written behind it, which would make it invalid.
+            does not know, no end is written after it, which would make it invalid.
         takes_document: the body is one JSON document, which is copied for a client of any framing.
     """
 
@@ -294,7 +294,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return self._sign_of_life or super().default_heartbeat()
 
     def finish(self) -> None:
-        """Write the frames behind the last event, if the gateway has written the end."""
+        """Write the frames after the last event, if the gateway has written the end."""
         if not self._copies or self._has_own_end:
             super().finish()
 
@@ -345,7 +345,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     @property
     def _is_unknown_document(self) -> bool:
-        """Whether the copied bytes are one JSON document so far, and the dialect knows nothing in it."""
+        """Whether the copied bytes are one JSON document of which the dialect has understood no part."""
         return self.is_json and self._copied_frames == 1 and not self._reader.has_understood
 
     def _show(self, event: Event, stamp: Stamp) -> None:
