@@ -25,8 +25,7 @@ def path_within(scope: Scope) -> str:
     """Return the path of a request within the application, which may be mounted below a prefix.
 
     If the path begins with `root_path` (in whole segments), as some servers and mounts send it, that prefix
-    is
-    removed; otherwise the path is returned unchanged.
+    is removed; otherwise the path is returned unchanged.
     """
     path: str = scope["path"]
     prefix: str = (scope.get("root_path") or "").rstrip("/")

@@ -260,8 +260,7 @@ class RedisStore:
         return await self._commands.call(script, self._names(run), *arguments)
 
     def _unread_for(self, run: str, left: int, ttl: float) -> float:
-        """Return for how many seconds the run had no reader; infinity or a lower bound if the readers' mark
-        is gone.
+        """Return for how many seconds the run had no reader; a lower bound if the readers' mark is gone.
 
         Args:
             run: the run.

@@ -5,9 +5,8 @@
     made here, the reader is close behind      the follower of `OwnedRun`, without the store
     made here, the reader is far behind        the store, page by page
     made in another process                    the store; `wait` tells when there is more
-    missing: the owner has lost the run        this reader seizes the run and writes its end; so does any
-        other
-                                               reader, and the store lets one of them win
+    missing: the owner has lost the run        this reader seizes the run and writes its end; so does
+                                               any other reader, and the store lets one win
     missing: the store does not answer         after `lease` seconds the body is cut short
 
 Source: the contract of resumable streams, sections 3 and 5.
