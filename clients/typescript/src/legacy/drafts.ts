@@ -141,7 +141,7 @@ const REPORTS_FAILURE = /"\w*(error|exception|fail|trace)\w*":(?!null|false|0|""
  */
 export function custom(name: string, value: unknown, ids?: Fields): Draft {
   const withheld = (field: string, item: unknown) =>
-    typeof item !== "string" || isCode(item) || /id$|^(tool|status)/.test(field) ? item : "[withheld]";
+    typeof item !== "string" || isCode(item) || /id$|^(tool(_name)?|status)$/.test(field) ? item : "[withheld]";
   const json = JSON.stringify(value);
   const isFailure = REPORTS_FAILURE.test(`"${name}":1${json}`);
   const data = { name, value: isFailure ? JSON.parse(json, withheld) : value };

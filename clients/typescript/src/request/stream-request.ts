@@ -302,6 +302,6 @@ export const streamRequest = (url: string | URL, options: StreamRequestOptions =
 
 /** The events of a body that is there already: of a `Response`, of a file, of a test. */
 export function parseStream(body: Body, options: ParseOptions = {}): AsyncIterableIterator<StreamEvent> {
-  const answer = { status: 200, headers: new Headers(), body } as Response;
+  const answer = { headers: new Headers(), body } as Response;
   return openStream("", { ...options, requestId: options.requestId ?? null, fetch: async () => answer });
 }

@@ -207,6 +207,13 @@ test("of an unknown event that reports a failure, codes and ids are kept", () =>
   expect(JSON.stringify(bare)).not.toContain("/srv");
 });
 
+test("of an unknown event that reports a failure, texts beside the name of a tool are withheld", () => {
+  const texts = { tool_output: "no table at /srv", tool_input: "/srv", status_text: "/srv", tools: "/srv" };
+  const [event] = normalizeStreamEvent({ type: "import_failed", tool_name: "read", tool_id: "t 1", ...texts });
+  expect(JSON.stringify(event)).not.toContain("/srv");
+  expect(event?.data).toMatchObject({ data: { value: { tool_name: "read", tool_id: "t 1" } } });
+});
+
 test("a message of any shape gives events, and no text of a failure", () => {
   const values = [undefined, null, 0, "secret at /srv", [], {}, { message: "secret" }, { error: "secret" }, true];
   const types = [undefined, "token", "error", "tool_end", "node_start", "clarify", "completion", "status", "done", "x"];

@@ -67,6 +67,13 @@ describe("a whole stream", () => {
     });
   }
 
+  test("a failure of a body that is there already has no HTTP status", async () => {
+    async function* half() {
+      yield sse(START);
+    }
+    expect(await failureOf(parseStream(half()))).toMatchObject({ kind: "stream_truncated", status: null });
+  });
+
   test("printed JSON over several data lines is one event", async () => {
     const printed = answer("A")
       .map((event) => `data: ${JSON.stringify(event, null, 1).replaceAll("\n", "\ndata: ")}\n\n`)
