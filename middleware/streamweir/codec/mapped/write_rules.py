@@ -35,8 +35,8 @@ class WriteRule:
         names: the names of the scope in the rule's expressions.
         depends_on_text: whether the rule's conditions read the event's text, its place, or earlier frames.
         uses_state: whether the rule's conditions read remembered values.
-        plain: the rule's frame, if only the text and known numbers in it change between events that
-            differ only in their text.
+        plain: the only frame of the rule, if it can be written by a template: for events that differ in
+            their text alone, only that text and known numbers change in it. Else None.
     """
 
     def __init__(self, section: Section, place: int, names: Vocabulary) -> None:

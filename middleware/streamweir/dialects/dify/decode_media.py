@@ -57,7 +57,7 @@ def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event
 
 
 def speech(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield a piece of the spoken answer; of the last piece, which is empty, only other fields."""
+    """Yield a piece of the spoken answer. The last piece has no audio: yield its other fields, if any."""
     rest = leftover(fields, (*_IDS, "audio"))
     if audio := text_of(fields.get("audio")):
         yield Data("audio", {"base64": audio, "media_type": "audio/mpeg"}, meta=and_extra(meta, rest))

@@ -99,8 +99,9 @@ class AnswerForm:
         return self._settle(text, cumulative=False)
 
     def _learn_from_extension(self, text: str, *, marked: bool) -> Part:
-        """Return the part for an extension. Two extensions prove the older form, unless a key of the message
-        denies it.
+        """Return the part for a text that extends the text before it.
+
+        Two such texts prove that each frame has the whole answer, unless the message has the key of pieces.
         """
         self._extensions += 1
         again, varied = self._extensions > 1, _is_varied(self._previous)
