@@ -99,8 +99,7 @@ class StreamLanes extends PageElement {
 
   #option(item: Item, top: number, isSelected: boolean): TemplateResult {
     const kind = itemKind(item);
-    const read = item.lane === "read" ? item.n : (item.read ?? nothing);
-    return html`<div role="option" class="item" id=${domId(item)} data-t=${item.t} data-n=${item.n} data-read=${read}
+    return html`<div role="option" class="item" id=${domId(item)} data-t=${item.t} data-n=${item.n} data-read=${item.read ?? nothing}
       data-kind=${kind || nothing} aria-selected=${isSelected} aria-setsize=${this.capture.items[item.lane].length} aria-posinset=${item.index + 1}
       ${styled({ top: `${top}px` })} @click=${() => this.#take(item)}>${
         kind ? html`<b>${visibleLine(kind)}</b> ` : nothing
