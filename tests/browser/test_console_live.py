@@ -85,7 +85,7 @@ async def test_table_shows_streams_with_their_fields(
 ) -> None:
     async with chat(tmp_path) as console:
         page = await browser_of_console.open(address(console))
-        await page.appears("grid", "Streams")
+        await page.appears("status", "Connection: live")
         assert "No streams yet" in await page.text("grid", "Streams")
         assert (await console.call("/chat")).status == 200
         row = await page.row(endpoint="/chat", state="ended", reason="done", speaks="legacy")
