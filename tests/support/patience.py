@@ -40,9 +40,9 @@ def wait_until(holds: Callable[[], bool], within: float = PATIENCE) -> None:
 
 
 async def let_loop_run(seconds: float) -> None:
-    """Sleep in many small steps: a stalled machine takes time from the steps, and no round of the event loop.
+    """Sleep for `seconds` in many small steps, so that the event loop runs at least ten rounds.
 
-    It lets parts of this process that are on one event loop do what is ready.
+    A single sleep on a stalled machine may be over after one round, before other tasks had their turns.
     """
     for _ in range(max(10, round(seconds / 0.01))):
         await anyio.sleep(0.01)

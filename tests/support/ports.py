@@ -10,7 +10,7 @@ CHOSEN = range(10_000, 32_000)
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on; no connection takes it before the program listens."""
+    """Return a free port outside the range from which the system takes the ports of connections."""
     while True:
         port = random.SystemRandom().choice(CHOSEN)  # tests of properties seed the usual generator
         try:

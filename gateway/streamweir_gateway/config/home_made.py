@@ -147,7 +147,10 @@ def _source(name: str, tree: Any, report: Report, interpolation: Interpolation) 
 
 
 def _placeholders(names: Iterable[str]) -> list[Dialect]:
-    """Return stand-ins for dialects that cannot be compiled, so that their names are known."""
+    """Return dialects without rules under these names, because the files of the dialects have faults.
+
+    Endpoints may name such a dialect: only the fault in its file is reported, and no unknown name.
+    """
     return [Dialect(name, Decoder, Encoder) for name in names if _can_be_named(name)]
 
 

@@ -20,7 +20,7 @@ CLOCK_ORDER: Final = (("connect", "first_event"), ("first_event", "total"), ("id
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """The clocks of a stream, in seconds; a clock that is None never runs out.
+    """The time limits of a stream, in seconds. None means no limit.
 
     Attributes:
         connect: the time until the connection is established.

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 ALL_DIALECTS: Final = "*"
-"""Stands in place of a dialect's name: the upstream takes the values of all dialects, keyed by name."""
+"""Given in place of the name of a dialect if an upstream takes the values of all dialects, by their names."""
 
 FIELD: Final = "field"
 """A key in an opaque value, added by this library: the name of the field that held the text."""

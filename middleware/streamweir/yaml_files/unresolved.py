@@ -6,8 +6,7 @@ __all__ = ["Unresolved"]
 
 
 class Unresolved(str):
-    """Stands for a value that is not known: it is accepted in place of any value, and its text is not
-    read.
+    """Marks a value of a file that is unknown. Checks of types accept it, and its text is never parsed.
 
     The reader of YAML inserts it for an unsupported tag, the configuration for a missing variable.
     """

@@ -53,7 +53,7 @@ def recorder(*, has_content: bool = True, max_bytes: int = 1 << 20, entries: Any
 
 
 def masked(capture: Any) -> Any:
-    """Return what is shown of a capture, once it is masked a little at a time."""
+    """Mask a capture in steps of 100 bytes; return its payload."""
     while capture.masking.has_work:
         capture.masking.work(100)
     return payload_of(capture)
