@@ -31,7 +31,11 @@ async def until(holds: Callable[[], bool | Awaitable[bool]], within: float = PAT
 
 
 def wait_until(holds: Callable[[], bool], within: float = PATIENCE) -> None:
-    """Do the same in a test that has no event loop."""
+    """Wait until a condition holds, in a test without an event loop.
+
+    Raises:
+        TimeoutError: it did not hold within so many seconds.
+    """
     deadline = time.monotonic() + within
     while not holds():
         if time.monotonic() > deadline:

@@ -28,7 +28,7 @@ async def slowly(call: Call) -> None:
 
 
 async def words(call: Call, goes_on: asyncio.Event | None) -> None:
-    """Do so, and wait for `goes_on` after some of them."""
+    """Send the words one by one; wait for `goes_on` in the middle."""
     left = asyncio.create_task(call.until_closed())
     try:
         await call.send(SSE, chunk(b'data: {"type": "tool_call", "tool_name": "t", "tool_id": "c"}\n\n'))

@@ -16,7 +16,12 @@ import msgspec
 
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.translation.reading.separator import Separator
-from streamweir.translation.reading.surroundings import Surroundings, texts_in_lines, values_in_lines
+from streamweir.translation.reading.surroundings import (
+    Surroundings,
+    TextReader,
+    texts_in_lines,
+    values_in_lines,
+)
 
 __all__ = ["ChangingSurroundings", "has_id"]
 
@@ -37,7 +42,7 @@ def has_id(begin: bytes) -> bool:
     return _WITH_ID.fullmatch(begin) is not None
 
 
-class ChangingSurroundings:
+class ChangingSurroundings(TextReader):
     """The bytes around the values that change in the blocks of one template: the text, times, ids of SSE.
 
     Numbers next to the text, such as times in seconds, are often equal to those of the latest block.
@@ -129,13 +134,6 @@ class ChangingSurroundings:
             self._note_block(data)
         return [text] if text else None
 
-    def only_text_in(self, data: bytes) -> str | None:
-        """Return the text of bytes that are a single block; None for any other bytes."""
-        if data.find(self.end) != len(data) - len(self.end):
-            return None
-        texts = self.texts_in(data)
-        return texts[0] if texts else None
-
     def run_in(self, data: bytes, begin: int, *, tries_all: bool) -> tuple[list[str] | None, int]:
         """Return the texts of consecutive blocks from `begin` on, and the end of the last block; see
         `Surroundings.run_in`.
@@ -150,12 +148,6 @@ class ChangingSurroundings:
                 self._misses = 0
                 return texts, end
         return self.texts_in(data[begin:stop]), stop
-
-    def end_of(self, blocks: int, data: bytes, begin: int) -> int:
-        """Return the end position of this many whole blocks from `begin` on."""
-        for _ in range(blocks):
-            begin = data.find(self.end, begin) + len(self.end)
-        return begin
 
     def _end_of_id(self, data: bytes, begin: int, end: int) -> int:
         """Return the position after an id where the first value begins; -1 if the id is not in one line."""

@@ -10,7 +10,7 @@ import msgspec
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.translation.reading.separator import Separator
 
-__all__ = ["Surroundings", "texts_in_lines", "values_in_lines"]
+__all__ = ["Surroundings", "TextReader", "texts_in_lines", "values_in_lines"]
 
 V = TypeVar("V")
 
@@ -20,7 +20,36 @@ _texts: Final = msgspec.json.Decoder(list[str]).decode
 _QUOTE: Final = ord('"')
 
 
-class Surroundings:
+class TextReader:
+    """Reads the texts of blocks by the bytes around them.
+
+    Attributes:
+        end: the bytes of a block after its message.
+    """
+
+    __slots__ = ()
+
+    end: bytes
+
+    def texts_in(self, data: bytes) -> list[str] | None:
+        """Return the texts of bytes that consist of such blocks; None for any other bytes."""
+        raise NotImplementedError
+
+    def only_text_in(self, data: bytes) -> str | None:
+        """Return the text of bytes that are a single block; None for any other bytes."""
+        if data.find(self.end) != len(data) - len(self.end):
+            return None
+        texts = self.texts_in(data)
+        return texts[0] if texts else None
+
+    def end_of(self, blocks: int, data: bytes, begin: int) -> int:
+        """Return the end position of this many whole blocks from `begin` on."""
+        for _ in range(blocks):
+            begin = data.find(self.end, begin) + len(self.end)
+        return begin
+
+
+class Surroundings(TextReader):
     """The bytes before and after the text in the blocks of one template, if the blocks differ only in the
     text.
 
@@ -88,25 +117,12 @@ class Surroundings:
         end = data.find(self.end, begin) + len(self.end)
         return data.startswith(self.before, begin) and data.endswith(self._after, begin, end)
 
-    def end_of(self, blocks: int, data: bytes, begin: int) -> int:
-        """Return the end position of this many whole blocks from `begin` on."""
-        for _ in range(blocks):
-            begin = data.find(self.end, begin) + len(self.end)
-        return begin
-
     def first_run_in(self, data: bytes) -> tuple[list[str] | None, int]:
         """Return the texts of the blocks at the beginning of `data`, and where the last of them ends."""
         if not data.startswith(self.before):
             return None, 0
         texts = self.texts_in(data)
         return (texts, len(data)) if texts else self.run_in(data, 0, tries_all=False)
-
-    def only_text_in(self, data: bytes) -> str | None:
-        """Return the text of bytes that are a single block; None for any other bytes."""
-        if data.find(self.end) != len(data) - len(self.end):
-            return None
-        texts = self.texts_in(data)
-        return texts[0] if texts else None
 
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of bytes that consist of such blocks; None for any other bytes."""
