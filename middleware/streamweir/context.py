@@ -113,9 +113,7 @@ class WarningCollector:
         return not self._closed
 
     def attach(self) -> bool:
-        """Take over the draining; return False if a stream has done so, or if the collector is open or
-        closed.
-        """
+        """Take the draining; return False if a stream has done so, or the collector is open or closed."""
         with self._lock:
             if self.attached or self._opened or self._closed:
                 return False
@@ -141,9 +139,7 @@ class WarningCollector:
             return waiting
 
     def finish(self) -> list[Warning]:
-        """Return the last warnings, with the number of omitted ones; no more warnings are taken from now
-        on.
-        """
+        """Return the last warnings, with the number of omitted ones; none are taken from now on."""
         with self._lock:
             self._closed = True
             last = list(self.waiting)
@@ -190,9 +186,7 @@ def current_request_id() -> str | None:
 
 
 def current_collector() -> WarningCollector | None:
-    """Return the collector of the current request; None if the response will not be a stream of this
-    library.
-    """
+    """Return the collector of the current request; None if the response is no stream of this library."""
     return _collector.get()
 
 

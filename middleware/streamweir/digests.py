@@ -1,6 +1,4 @@
-"""Hash functions whose module is imported for the first digest: few streams need one, and it loads
-OpenSSL.
-"""
+"""Hash functions, whose module loads with the first digest: few streams need one, as it loads OpenSSL."""
 
 from __future__ import annotations
 

@@ -259,9 +259,7 @@ class WarningRow(NamedTuple):
     message: str
     """The sentence that clients get; `own_warning` fills in the `{names}` in it."""
     when: str
-    """The condition under which the warning is sent, in Markdown: the second column of the table in
-    docs/protocol.md.
-    """
+    """The condition of the warning, in Markdown: the second column of the table in docs/protocol.md."""
     reports_repair: bool = False
     """The warning reports a change to the upstream's events. A client that gets the upstream's own frames
     does not get the change, and therefore not the warning.
@@ -333,9 +331,7 @@ WARNINGS: Final[dict[str, WarningRow]] = {
         "a `state_delta` does not fit the state before it: only in `MessageState.warnings`",
     ),
 }
-"""Every `message_code` of streamweir's own warnings; other codes come from an upstream, an application or
-the configuration.
-"""
+"""Every `message_code` of streamweir's own warnings; all others come from elsewhere."""
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -38,9 +38,7 @@ _ENTRY: Final = 160
 
 
 def short_id(text: str) -> str:
-    """Return `text`, or a digest if the text is too long; equal texts have equal digests, in every
-    process.
-    """
+    """Return `text`, or a digest if it is too long; equal texts have equal digests, in every process."""
     if len(text) <= MAX_ID_CHARACTERS:
         return text
     digest = new_blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32)

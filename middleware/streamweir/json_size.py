@@ -22,9 +22,7 @@ _SHORT: Final = 64
 """A text of at most this many characters is counted at each place where it occurs."""
 
 _PIECE: Final = 64 << 10
-"""Characters of a long text that are encoded at a time, which is faster than a buffer as large as the
-text.
-"""
+"""Characters of a long text that are encoded at a time, faster than a buffer as large as the text."""
 
 _CONTAINERS: Final = (dict, list, tuple)
 

@@ -52,7 +52,5 @@ class LazyPattern(Generic[AnyStr]):
         return self._compiled.sub(replacement, text, count)
 
     def split(self, text: AnyStr) -> list[AnyStr]:
-        """Return the parts of `text` between the matches, and the groups, which must all take part in each
-        match.
-        """
+        """Return the parts of `text` between matches, and the groups, which must all take part in a match."""
         return self._compiled.split(text)

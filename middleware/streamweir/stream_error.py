@@ -85,9 +85,7 @@ def log_passed_failure(exc: BaseException, *, request_id: str | None) -> None:
 
 
 def purpose_of(exc: BaseException) -> StreamError | None:
-    """Return the exception if it is a `StreamError`, or the single `StreamError` in an exception group;
-    else None.
-    """
+    """Return the exception if it is a `StreamError`, or the only one in an exception group; else None."""
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]
     return exc if isinstance(exc, StreamError) else None

@@ -49,8 +49,7 @@ class RequestHead(NamedTuple):
     keep_alive: bool
     """Whether another request may follow."""
     is_handshake: bool = False
-    """Whether this GET offers a WebSocket (`Upgrade: websocket`, HTTP/1.1). No other request may follow then.
-    """
+    """Whether this GET offers a WebSocket (`Upgrade: websocket`, HTTP/1.1). No request may follow."""
     repeated: RepeatedHeaders | None = None
     """These headers for reuse, if the client may repeat them; else None."""
 

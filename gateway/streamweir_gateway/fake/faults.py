@@ -38,8 +38,7 @@ class FaultKind(NamedTuple):
     explanation: str
     example: str
     has_position: bool = False
-    """Whether the fault has a position: an event (default: `AT`), or a number of bytes if `counts` says so.
-    """
+    """Whether the fault has a position: event (default: `AT`), or a number of bytes if `counts` says so."""
     counts: Literal["events", "bytes"] = "events"
     argument: Argument | None = None
     default: float | None = None

@@ -49,8 +49,7 @@ class RequestRecord:
     key: str | None = None
     """The name of the client's key. The key itself is never recorded."""
     model: str | None = None
-    """The requested name in `models`: an alias is recorded as an alias. None if the endpoint has no models.
-    """
+    """The requested name of `models`; an alias stays an alias. None if the endpoint has no models."""
     client: str | None = None
     """The client's address, if the request was refused."""
     trace_id: str | None = None

@@ -50,9 +50,7 @@ class ReceiveProxy:
         return {"type": "http.disconnect"}
 
     def end(self) -> None:
-        """Make calls of `receive` wait, because the stream has ended and the application may have more work
-        to do.
-        """
+        """Make calls of `receive` wait, because the stream has ended and the application may still work."""
         self.is_over = True
 
     def release(self) -> None:

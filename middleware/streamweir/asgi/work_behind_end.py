@@ -42,9 +42,7 @@ class WorkBehindEnd:
         self._listening = listening
         self._scheduler = scheduler
         self._began: float | None = None
-        """The time at which the application ended its stream; None before that, and after an end by
-        `_CUT_OFF`.
-        """
+        """The time at which the application ended its stream; None before, and after an end by `_CUT_OFF`."""
         self._has_ended_body = False
 
     def begin(self, reason: Reason | None, *, body_ended: bool = False) -> None:

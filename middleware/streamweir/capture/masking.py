@@ -35,9 +35,7 @@ _MOST_HELD: Final = 8 << 10
 """The bytes of a longer line that remain held back, because a secret may begin in them."""
 
 _WHOLE_LINES: Final = ("credential header", "signed request", "masked secret")
-"""Rules for log lines that are not used here, because they would mask everything after a match in a JSON
-text.
-"""
+"""Rules for log lines that are not used here: they would mask everything after a match in a JSON text."""
 
 _CONTEXT: Final = tuple(
     found for found in (CREDENTIALS_OF_A_URL, *CREDENTIALS_BY_CONTEXT) if found.name not in _WHOLE_LINES
@@ -58,8 +56,7 @@ _MOST_REMEMBERED: Final = 2000
 _IDS: Final = re.compile(r"(?:req|sess)_[0-9a-f]{32}|00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
 """Request ids, session ids and trace parents made by this library, which no rule takes for credentials."""
 _SURE_NAMES: Final = ("pass", "pwd", "secret", "credential")
-"""Parts of names whose values always are secrets. (`token` is missing: it may also hold a token of a model.)
-"""
+"""Parts of names whose values are secrets. (`token` is missing: it may also hold a token of a model.)"""
 
 
 class MaskedRead(NamedTuple):
@@ -87,9 +84,7 @@ class SecretMask:
         self._known: tuple[str, ...] = ()
         self._signs = SecretSigns(_FORMS)
         self._harmless: set[str] = set()
-        """Short texts without a credential, though they may contain a known secret. Shared with
-        `with_secrets`.
-        """
+        """Short texts without credentials; they may contain a known secret. Shared with `with_secrets`."""
         self._harmless_addresses: set[str] = set()
         """Addresses without a credential, remembered in the same way."""
         self.add(secrets)
@@ -217,9 +212,7 @@ def _overlap(text: str, secret: str) -> int:
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """Return the forms that a secret can have in a body: plain, escaped in a JSON text, and in a URL or a
-    form.
-    """
+    """Return the forms of a secret in a body: plain, escaped in a JSON text, and in a URL or a form."""
     in_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     in_url = (quote(secret), quote(secret, safe=""), quote_plus(secret))
     for form in (secret, *in_json, *in_url):

@@ -89,9 +89,7 @@ class SecretSigns:
         )
 
     def _learn(self, words: set[bytes]) -> bool:
-        """Remember words if none of them is a credential; return False, and remember none, if a word may be a
-        credential.
-        """
+        """Remember words if none of them is a credential; else return False without remembering any."""
         doubtful = b"\n".join(word for word in words if _is_doubtful(word)).decode("latin-1")
         if any(pattern.search(doubtful) for pattern in self._rules):
             return False

@@ -37,9 +37,7 @@ class CaptureWriter:
         self._line({"kind": "capture", "version": 1, **meta})
 
     def line(self, kind: str, t: float, **fields: Any) -> None:
-        """Write a line, without fields that are None. Its time is never earlier than that of the previous
-        line.
-        """
+        """Write a line, without fields that are None. Its time is never before the previous line's."""
         self._t = max(self._t, t)
         self._line({"kind": kind, "t": round(self._t, _DECIMALS), **fields})
 

@@ -91,9 +91,7 @@ def failure_in_body(value: object) -> FailureInBody | None:
 
 
 def error_in_body(value: object) -> tuple[object, object]:
-    """Return the message and the code of a body that is known to be an error; None for each that is
-    missing.
-    """
+    """Return the message and the code of a body that is an error; None for each that is missing."""
     if not isinstance(value, dict):
         return None, None
     found = _failure(_fields(value))
@@ -120,9 +118,7 @@ def _fields(value: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _nested(fields: _Fields, depth: int = 3) -> Iterator[_Fields]:
-    """Yield the inner objects that describe the failure, innermost first; of a list only the first item is
-    used.
-    """
+    """Yield the inner objects that describe the failure, innermost first; of a list only the first item."""
     for name in (*_NAMED, "detail") if depth else ():
         value = fields.get(name)
         if isinstance(value, list) and value:

@@ -72,9 +72,7 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
     **dict.fromkeys(["httpx.DecodingError", "aiohttp.ContentTypeError"], "UPSTREAM_INVALID_RESPONSE"),
     "urllib.HTTPError": None,  # it is a URLError, but has a status
 }
-"""The code for each exception, by top-level package and class name: neither httpx nor any SDK is imported
-here.
-"""
+"""The code for each exception, by package and class name: neither httpx nor any SDK is imported here."""
 
 _LOST_CONNECTIONS: Final = frozenset(
     {

@@ -53,9 +53,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def is_failing_name(name: str) -> bool:
-    """Return whether a name is that of a failed event or step, such as `nodeError`, `step.failed`,
-    `ERR_TIMEOUT`.
-    """
+    """Return whether a name is of a failed event or step, as `nodeError`, `step.failed`, `ERR_TIMEOUT`."""
     return _is_failing_word(name) if len(name) <= _LONGEST_FIELD else _holds_failing_word(name)
 
 
@@ -82,9 +80,7 @@ _ERROR_FIELD: Final = LazyPattern(
     r"(?:msg|message|text|str|string|detail|code|type|info|name|class|description|desc|reason|stack|trace|value"
     r"|kind|log|output|data|body|cause|line|no|number|obj|object|list|event|back|dump|frame|kind){0,3}s?"
 )
-"""Matches the key of an error field, without separators: `errmsg`, `excinfo`, `stacktrace`,
-`errormessage`.
-"""
+"""Matches the key of an error, without separators: `errmsg`, `excinfo`, `stacktrace`, `errormessage`."""
 _LONGEST_FIELD: Final = 64
 _ERROR_STEM: Final = LazyPattern("err|exc|fail|fault|trace|stack|panic|crash|tb")
 """Matches a part that every match of `_ERROR_FIELD` or `_ERROR_WORDS` contains."""
@@ -261,9 +257,7 @@ def reports_failure(value: Any) -> bool:
 
 
 def _flat_object_reports(value: dict[str, Any]) -> bool | None:
-    """Return `reports_failure` of an object with few fields and no inner objects or lists; None for any
-    other value.
-    """
+    """Return `reports_failure` of an object with few fields and no object or list inside; else None."""
     if len(value) > _FEW_FIELDS:
         return None
     for key, item in value.items():

@@ -71,9 +71,7 @@ _RPC_CODES: Final[dict[str, str]] = {
     "FAILED_PRECONDITION": "UPSTREAM_REJECTED",
     "OUT_OF_RANGE": "UPSTREAM_REJECTED",
 }
-"""For each canonical code of Google's APIs, the row of `CODES` with its meaning; the codes keep their
-names.
-"""
+"""For each canonical code of Google's APIs, the row of `CODES` with its meaning; codes keep their names."""
 
 _OUR_FAILURE: Final = "INTERNAL"
 """The code of a failure of this process. An upstream's failure with that name becomes `UPSTREAM_ERROR`."""
@@ -123,9 +121,7 @@ def classify_failure(message: object = None, *, code: object = None, status: obj
 
 
 def is_conclusive_code(code: object) -> bool:
-    """Return whether `code` is enough to classify a failure, as HTTP statuses, known names and machine
-    codes are.
-    """
+    """Return whether `code` suffices to classify a failure: HTTP statuses, known names or machine codes."""
     return bool(code_of_status(code) or code_of_name(code) or _machine_code(code))
 
 
@@ -142,9 +138,7 @@ def most_exact(known: str | None, code: object, message: object) -> str | None:
 
 
 def _machine_code(code: object) -> str | None:
-    """Return a machine code that may be passed on: well formed and not a credential; None for any other
-    code.
-    """
+    """Return a machine code that may be passed on: well formed, not a credential; None for any other code."""
     if isinstance(code, str) and MACHINE_CODE.fullmatch(code) and redact(code) == code:
         return code
     return None
@@ -170,9 +164,7 @@ _CAMEL_HUMP: Final = LazyPattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z
 
 
 def code_of_name(code: object) -> str | None:
-    """Return the code for a name; `rate_limit_error`, `RateLimitError` and `litellm.RateLimitError` are
-    equal.
-    """
+    """Return the code for a name; `rate_limit_error`, `RateLimitError`, `litellm.RateLimitError` are one."""
     if not isinstance(code, str) or len(code) > 128:
         return None
     if code in CODES and code != _OUR_FAILURE:

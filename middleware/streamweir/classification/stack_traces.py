@@ -81,9 +81,7 @@ def is_exception_text(text: str) -> bool:
 
 
 def is_stack_trace(text: str) -> bool:
-    """Return whether `text` contains a stack trace; of a long text only the beginning and the end are
-    searched.
-    """
+    """Return whether `text` contains a stack trace; only the ends of a long text are searched."""
     if len(text) < SHORTEST_TRACE:
         return False
     if len(text) > 2 * _LOOKED_AT:

@@ -1,6 +1,4 @@
-"""Finds the cause of a failure in the words of its message, which are the weakest evidence and need a
-clear context.
-"""
+"""Finds the cause of a failure in its message. Words are the weakest evidence and need a clear context."""
 
 from __future__ import annotations
 

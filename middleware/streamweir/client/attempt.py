@@ -221,9 +221,7 @@ class StreamAttempt:
 
     @property
     def failure(self) -> StreamRequestError | None:
-        """The failure by which the connection ended without an end of the stream; None if there was
-        an end.
-        """
+        """The failure by which the connection ended without an end of the stream; None if there was one."""
         for event in self.ending:
             if isinstance(event.data, Error) and event.data.terminal:
                 return self.error_of(event.data)

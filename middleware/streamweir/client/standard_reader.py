@@ -115,9 +115,7 @@ class StandardReader:
         yield from self._malformed_warnings(waiting)
 
     def _in_place_of_a_stream(self, message: Any) -> Iterable[ReceivedEvent] | None:
-        """Return the events for an object in place of a stream (a refusal or a folded result); None for any
-        other object.
-        """
+        """Return the events for an object in place of a stream (a refusal, a folded result), else None."""
         if isinstance(message, dict) and is_whole_answer(message):
             return self._unfold(message)
         return self._reject(message) if is_envelope(message) else None

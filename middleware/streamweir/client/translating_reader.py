@@ -1,6 +1,4 @@
-"""Reads the body of a stream in any other dialect as received events, which are normalised and numbered by
-the client.
-"""
+"""Reads the body of a stream in any other dialect as events; the client normalises and numbers them."""
 
 from __future__ import annotations
 
@@ -91,9 +89,7 @@ class TranslatingReader:
         return self._received.take()
 
     def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
-        """Return the end of a stream that broke off; if there was soft evidence of its end, the stream is
-        complete.
-        """
+        """Return the end of a stream that broke off; if its end had soft evidence, the stream is complete."""
         if self.ended:
             return []
         if self._head:

@@ -149,9 +149,7 @@ class ThreadWaits:
         self._end()
 
     async def interrupt(self) -> None:
-        """Do the same as `Waits.interrupt`; a signal handler in the waiting thread does not wait for
-        itself.
-        """
+        """Do the same as `Waits.interrupt`; a signal handler in that thread does not wait for itself."""
         reader = self._reader
         if reader is not None and self._watchdog.fire() and reader != threading.get_ident():
             self._ended.wait(_LEAVE_SECONDS)

@@ -17,9 +17,7 @@ __all__ = ["custom", "tool_error", "upstream_error", "upstream_warning"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the helper `name` when it is first used: the rooms below import this package before it is
-    ready.
-    """
+    """Import the helper `name` when it is first used: rooms below import this package before it is ready."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from streamweir.codec import coerce  # noqa: PLC0415 (see above)

@@ -90,9 +90,7 @@ class ArgumentPieces:
 
     @property
     def has_waiting_start(self) -> bool:
-        """Whether the start of some call waits for its arguments. Such a start is sent before any later
-        text.
-        """
+        """Whether a call's start waits for its arguments. Such a start is sent before any later text."""
         return any(call.announced is not None for call in self._calls)
 
     def pass_on(self, events: Iterable[Event]) -> Iterator[Event]:
@@ -156,9 +154,7 @@ class ArgumentPieces:
         return "_raw" not in arguments(call.pieces.text)
 
     def _announce(self, event: ToolCallStart) -> None:
-        """Keep the start of a call until its arguments are complete; some pieces may have arrived
-        before it.
-        """
+        """Keep a call's start until its arguments are complete; some pieces may have arrived before it."""
         name = None if event.tool_name == "unknown" else event.tool_name
         call = self._meant(event.tool_id, name)
         if call is None or call.announced is not None:

@@ -95,9 +95,7 @@ class Decoder:
     judges_texts: bool = False
 
     def __init_subclass__(cls) -> None:
-        """Remove `text_fields` from a subclass that defines a method, because it may read texts in another
-        way.
-        """
+        """Remove `text_fields` from a subclass that defines a method, which may read texts differently."""
         super().__init_subclass__()
         if "accepts_text" in vars(cls) and "judges_texts" not in vars(cls):
             cls.judges_texts = True
@@ -188,9 +186,7 @@ class Decoder:
         return NO_EXTRA
 
     def close(self) -> Iterable[Event]:
-        """Return the last events at the end of the input, including a `SessionEnd` if the dialect may end
-        here.
-        """
+        """Return the last events at the input's end, including a `SessionEnd` if the dialect may end here."""
         return (SessionEnd(),) if self.complete else ()
 
     def option(self, name: str) -> str:

@@ -22,9 +22,7 @@ CARRIED: Final[Mapping[str, tuple[str, ...]]] = {
     "tool_call_progress": ("tool_id", "progress"),
     "warning": ("message",),
 }
-"""For each type of event: the fields that tell a standard event from an application's data with the same
-name.
-"""
+"""For each type of event: the fields that tell a standard event from an application's of the same name."""
 
 
 def read_carried(name: str, value: Any, metadata: Mapping[str, Any]) -> Event | None:

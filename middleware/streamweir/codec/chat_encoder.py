@@ -66,8 +66,7 @@ class ChatEncoder(Encoder):
         self._message: tuple[str | None, str | None] | None = None
         self._has_text = False
         self._waits = False
-        """Whether a question was written in the protocol's own form, which tells clients that the run waits.
-        """
+        """Whether a question was written in the protocol's own form, telling clients that the run waits."""
 
     @cached_property
     def _open(self) -> KeptCalls:
@@ -99,9 +98,7 @@ class ChatEncoder(Encoder):
     # What a protocol says
 
     def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
-        """Return the frames of a piece of the answer; `begins`: whether it is the first piece of a further
-        message.
-        """
+        """Return the frames of a piece of the answer; `begins`: whether a further message begins."""
         raise NotImplementedError
 
     def write_thinking(self, text: str) -> Iterable[Frame]:
@@ -109,16 +106,12 @@ class ChatEncoder(Encoder):
         raise NotImplementedError
 
     def write_thinking_opaque(self, opaque: Opaque) -> Iterable[Frame]:
-        """Return the frames of the opaque value that closes the reasoning; called only if the protocol
-        `carries_opaque`.
-        """
+        """Return the frames of the opaque value that ends the reasoning; called only if `carries_opaque`."""
         del opaque
         return ()
 
     def write_text_opaque(self, opaque: Opaque) -> Iterable[Frame]:
-        """Return the frames of the opaque value of the preceding text; called only if the protocol
-        `carries_opaque`.
-        """
+        """Return the frames of the opaque value of the preceding text; called only if `carries_opaque`."""
         del opaque
         return ()
 
@@ -127,9 +120,7 @@ class ChatEncoder(Encoder):
         raise NotImplementedError
 
     def write_call(self, call: ToolCallStart) -> Iterable[Frame]:
-        """Return the frames of a call that the client is to run; if pieces were sent, of its remaining
-        part.
-        """
+        """Return the frames of a call for the client to run; if pieces were sent, of its remaining part."""
         raise NotImplementedError
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterable[Frame]:
@@ -170,9 +161,7 @@ class ChatEncoder(Encoder):
         raise NotImplementedError
 
     def write_other(self, event: Event) -> Iterable[Frame]:
-        """Return the frames of an event that only this protocol has a form for; count the event as lost if
-        there is no form.
-        """
+        """Return the frames of an event that only this protocol can write; any other event counts as lost."""
         self.lose(event)
         return ()
 
@@ -213,9 +202,7 @@ class ChatEncoder(Encoder):
         return ()
 
     def _begin(self, event: SessionStart) -> None:
-        """Note the ids and the model that a stream in the same protocol begins with; a listed model name is
-        kept.
-        """
+        """Note the ids and the model that begin a stream in the same protocol; a listed model is kept."""
         if self.writes_extra:
             self.message_id = self.message_id or (event.meta or {}).get("message_id")
             model = self.extra_of(event).get("model")
@@ -242,9 +229,7 @@ class ChatEncoder(Encoder):
         return [*written, *self.write_thinking_opaque(event.opaque)]
 
     def _write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
-        """Write a piece of text. A further message begins with an empty line, because clients join the
-        texts.
-        """
+        """Write a piece of text. A further message begins with an empty line: clients join the texts."""
         gap = "\n\n" if begins and self._has_text else ""
         self._has_text = True
         return self.write_text(gap + text, begins=begins)

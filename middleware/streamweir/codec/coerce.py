@@ -271,9 +271,7 @@ def upstream_warning(
     for_users: bool | None = None,
     meta: Meta | None = None,
 ) -> Warning:
-    """Return a warning event of an upstream. The safety stage treats its `message` like that of
-    `upstream_error`.
-    """
+    """Return an upstream's warning event. The safety stage treats its `message` as in `upstream_error`."""
     return Warning(
         message=text_of(message)[:LONGEST_MESSAGE],
         message_code=code,
@@ -284,9 +282,7 @@ def upstream_warning(
 
 
 def tool_error(message: Any = None, *, code: Any = None) -> ToolError:
-    """Return the error of a failed call; the safety stage decides whether its `message` is sent to
-    clients.
-    """
+    """Return the error of a failed call; the safety stage decides whether its `message` reaches clients."""
     return ToolError(
         code=code if isinstance(code, str) and code else "TOOL_FAILED",
         message=text_of(message)[:LONGEST_MESSAGE],

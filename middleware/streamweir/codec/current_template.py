@@ -18,8 +18,7 @@ _LONGEST_COMPARED: Final = 4 << 10
 """The longest message that is kept for comparison, in bytes: its events take several times as much memory."""
 
 _LONGEST_USUAL: Final = 256 << 10
-"""The longest message that is compared with the usual message, in bytes: the comparison reads the text twice.
-"""
+"""The longest message compared with the usual message, in bytes: the comparison reads the text twice."""
 
 _TEXTS: Final = frozenset({Content, Thinking})
 
@@ -52,9 +51,7 @@ class MessageTemplates:
 
     @property
     def latest(self) -> bytes:
-        """The data of the latest message with the current template; empty unless the template's messages have
-        counts.
-        """
+        """The data of the latest message with the current template; empty unless they have counts."""
         return self.current.latest if type(self.current) is CountingTemplate else b""
 
     def note(self, frame: Frame, event: Event | None) -> None:
@@ -79,9 +76,7 @@ class MessageTemplates:
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
 
     def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return a template that reads `frame` and an earlier message as the decoder did; None if no
-        template does.
-        """
+        """Return a template that reads `frame` and an earlier message as the decoder did; else None."""
         last = self._piece
         if last is None or not are_alike(last, piece):
             self._row = 0

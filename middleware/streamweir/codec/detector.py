@@ -1,6 +1,4 @@
-"""Detects the dialect of a body message by message, so that the result does not depend on how the network cut
-it.
-"""
+"""Detects the dialect of a body message by message, so that cuts of the network do not change the result."""
 
 from __future__ import annotations
 
@@ -58,9 +56,7 @@ class Detector:
         self._taken = 0
         self._searched = 0
         self._is_document = False
-        """Whether the first line is a bare bracket: the body is a pretty-printed document, which is parsed
-        only at its end.
-        """
+        """Whether the first line is a bare bracket: a pretty-printed document, parsed only at its end."""
         self.head = bytearray()
         self.exhausted = False
         """Whether enough has been read: more bytes will not change the result."""
@@ -146,9 +142,7 @@ class Detector:
             self._note(name, partial(decoder.detect, head))
 
     def _note(self, name: str, ask: Callable[[], float]) -> None:
-        """Note the score that `ask` returns for a dialect; a call that fails or returns no number counts as
-        no score.
-        """
+        """Note the score that `ask` returns for a dialect; a failed call or no number counts as no score."""
         try:
             score = float(ask() or 0.0)
         except Exception:

@@ -1,6 +1,4 @@
-"""One dialect as a value: its name, its description, and the places (module and class) of its decoder and
-encoder.
-"""
+"""One dialect as a value: its name, its description, and the module and class of its decoder and encoder."""
 
 from __future__ import annotations
 
@@ -162,9 +160,7 @@ class Dialect:
 
     @cached_property
     def looks_at_heads(self) -> bool:
-        """Whether the decoder detects its dialect from the whole head of a body: see
-        `Decoder.looks_at_heads`.
-        """
+        """Whether the decoder detects its dialect from a body's whole head: see `Decoder.looks_at_heads`."""
         return self.decoder is not None and self.decoder.looks_at_heads()
 
     @cached_property

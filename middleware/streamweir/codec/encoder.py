@@ -97,9 +97,7 @@ class Encoder:
     room: int = EVENT_BYTES
 
     def __init_subclass__(cls) -> None:
-        """Remove the short ways (`_SHORT_WAYS`) from a subclass that defines a method: it may write events in
-        another way.
-        """
+        """Remove `_SHORT_WAYS` from a subclass that defines a method: it may write events in another way."""
         super().__init_subclass__()
         if defines_methods(cls):
             for name in _SHORT_WAYS.difference(vars(cls)):
@@ -166,9 +164,7 @@ class Encoder:
         return None
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
-        """Note texts that were written or copied without `encode`; `event` differs from their events only in
-        the text.
-        """
+        """Note texts written or copied without `encode`; `event` differs from theirs only in the text."""
 
     def continue_behind(self, copied: bytes) -> None:
         """Continue the protocol's own numbering of frames after copied frames of the upstream.
@@ -270,7 +266,5 @@ class Encoder:
 
 
 def extra_in(event: Event) -> Mapping[str, Any]:
-    """Return the upstream's additional fields of an event, which may be written only in the upstream's own
-    dialect.
-    """
+    """Return the upstream's additional fields of an event, written only in the upstream's own dialect."""
     return (event.meta or {}).get("extra", NO_EXTRA)

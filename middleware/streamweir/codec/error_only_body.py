@@ -72,9 +72,7 @@ def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> Error
 
 
 def _failure_in(frame: Frame) -> FailureInBody | None:
-    """Return the failure that the message in `frame` reports; None if it reports no failure, or is no
-    JSON.
-    """
+    """Return the failure that the message in `frame` reports; None if it reports no failure or is no JSON."""
     try:
         return failure_in_body(frame.json())
     except MalformedEvent:
@@ -82,17 +80,13 @@ def _failure_in(frame: Frame) -> FailureInBody | None:
 
 
 def error_only_body(body: bytes) -> FailureInBody | None:
-    """Return the failure in a body of an unknown dialect, if the body is one message that reports a
-    failure.
-    """
+    """Return the failure in a body of an unknown dialect, if it is one message that reports a failure."""
     values = [message.value for message in head_messages(body) if message.value is not None]
     return failure_in_body(values[0]) if len(values) == 1 else None
 
 
 def _refined(events: Sequence[Event], failure: FailureInBody) -> Sequence[Event]:
-    """Return `events`. If they are one error only, it gets the fields of `failure` that the dialect
-    left open.
-    """
+    """Return `events`. If they are one error only, it gets fields of `failure` that it left open."""
     match events:
         case [Error() as error]:
             given = error_event_of(failure)

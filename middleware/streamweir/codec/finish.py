@@ -1,6 +1,4 @@
-"""Reads the finish word of a model in any dialect: the finish reason for a summary, or the failure that it
-reports.
-"""
+"""Reads a model's finish word in any dialect: a summary's finish reason, or the failure that it reports."""
 
 from __future__ import annotations
 

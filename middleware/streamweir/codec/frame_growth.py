@@ -18,8 +18,7 @@ from streamweir.json_size import JsonSizes
 __all__ = ["GROWTH", "FrameGrowth", "bounded_events", "largest_frame_of", "uncounted_events"]
 
 GROWTH: Final = 4
-"""The events of one frame may be at most this many times as large as one event may be (`limits.event_bytes`).
-"""
+"""The events of one frame may be at most this many times as large as an event (`limits.event_bytes`)."""
 
 _ENVELOPE: Final = 160
 """The bytes of an event in addition to its fields: its type, the request id, its number and its time."""
@@ -28,9 +27,7 @@ _COPIES: Final = 8
 """The most times that one event of a built-in decoder holds the same part of its frame."""
 
 _SMALL: Final = 4 << 20
-"""Below this limit, in bytes, every event is counted: the cells that fill up one table may take a quarter of
-it.
-"""
+"""Below this limit, in bytes, every event is counted: cells that fill a table may take a quarter."""
 
 _REMEMBERED: Final = 8 << 10
 """The bytes of an event that may come from the decoder's memory: a few ids of the greatest length."""

@@ -37,9 +37,7 @@ Number = tuple[int, int]
 
 _string: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
-"""Writes several strings in one call, each as `write_json` does. Texts that were read by a template are
-valid.
-"""
+"""Writes several strings in one call, each as `write_json` does. Texts of a template are valid."""
 
 _SSE_ID: Final = "sequence"
 """The key of the number that is also the id of an SSE block."""

@@ -42,17 +42,13 @@ class HeadMessage(NamedTuple):
 
 
 def head_message(frame: Frame) -> HeadMessage | None:
-    """Return the message of `frame`; None if the frame is an event that this process wrote, for bodies of any
-    dialect.
-    """
+    """Return the message of `frame`; None for events that this process wrote, in any dialect."""
     data = frame.data
     return HeadMessage(frame.event, data, _value(frame)) if data.find(TOKEN_PREFIX) < 0 else None
 
 
 def _value(frame: Frame) -> Any:
-    """Return the JSON value of a frame; if no blank lines separate the events, the value of its first
-    line.
-    """
+    """Return the JSON value of a frame; if no blank line separates events, the value of its first line."""
     try:
         return frame.json()
     except StreamweirError:
@@ -61,9 +57,7 @@ def _value(frame: Frame) -> Any:
 
 
 def head_parser(limit: int = EVENT_BYTES) -> SniffingParser:
-    """Return the parser that cuts the head of a body into frames: SSE events if it is SSE, else objects or
-    lines.
-    """
+    """Return the parser that cuts the head of a body into frames: SSE events, else objects or lines."""
     return SniffingParser(limit, expected="ndjson", in_a_row=True)
 
 
@@ -89,9 +83,7 @@ def head_messages(head: bytes) -> tuple[HeadMessage, ...]:
 
 
 def head_objects(head: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in `head`. If `head` is an array in place of a stream, yield the objects
-    in it.
-    """
+    """Yield the JSON objects in `head`. If it is an array in place of a stream, yield the objects in it."""
     for message in head_messages(head):
         for item in message.value if isinstance(message.value, list) else [message.value]:
             if isinstance(item, dict):

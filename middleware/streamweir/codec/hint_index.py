@@ -16,9 +16,7 @@ _NAMING: Final = ("type", "event", "kind")
 
 
 class HintIndex:
-    """Finds the dialects that a message may belong to, at a cost that does not grow with the number of
-    dialects.
-    """
+    """Finds the dialects that a message may be in, at a cost that does not grow with their number."""
 
     def __init__(self, dialects: Iterable[Dialect]) -> None:
         self._unhinted: list[Dialect] = []

@@ -1,6 +1,4 @@
-"""Cheap signs of a dialect's messages, so that most dialects are never asked about a body of another
-dialect.
-"""
+"""Cheap signs of a dialect's messages, so that most dialects are never asked about another's body."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Describes the kind of an upstream's message to the operator, in plain words and without any text of the
-message.
-"""
+"""Describes the kind of an upstream's message to the operator, in plain words without its text."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ _MOST_NAMES: Final = 3
 
 
 def message_kind(message: HeadMessage) -> str | None:
-    """Return a description such as `type=chunk`, `event: tick` or `fields a, b`; None if no name is a plain
-    word.
-    """
+    """Return a description: `type=chunk`, `event: tick` or `fields a, b`; None if no name is a plain word."""
     for field in _FIELDS:
         value = message.fields.get(field)
         if isinstance(value, str) and _WORD.fullmatch(value):

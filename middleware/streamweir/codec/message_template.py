@@ -153,9 +153,7 @@ class MessageTemplate:
 
     @classmethod
     def learn(cls, frame: Frame, event: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return the template of `frame`, which was read as the single event `event`; None if no template
-        fits.
-        """
+        """Return the template of `frame`, which was read as the one event `event`; None if none fits."""
         data = frame.data
         prefix = fields.prefix.match(data)
         begin = prefix.end() if prefix else 0
@@ -177,9 +175,7 @@ class MessageTemplate:
         return are_alike(self.event, piece) and self.text_of(frame) == piece.content
 
     def text_of(self, frame: Frame) -> str | None:
-        """Return the text of a message that fits this template; None if the message does not fit, or its text
-        is empty.
-        """
+        """Return the text of a message of this template; None if it does not fit, or the text is empty."""
         data = frame.data
         if not (data.startswith(self._before) and data.endswith(self._after)) or frame.event != self._name:
             return None

@@ -45,9 +45,7 @@ def seal_of(opaque: Opaque, of: SealedKind, upstream: str) -> str:
 
 
 def sealed_holder(opaque: Opaque, of: SealedKind, upstream: str) -> dict[str, Any]:
-    """Return the object, under the key of this library, that holds a seal where a protocol allows any
-    metadata.
-    """
+    """Return the object, under the key of this library, that holds a seal where any metadata is allowed."""
     return {"streamweir": {"opaque": seal_of(opaque, of, upstream)}}
 
 

@@ -14,9 +14,7 @@ NO_OPTIONS: Options = MappingProxyType({})
 
 
 def chosen_value(options: Options, name: str, allowed: tuple[str, ...]) -> str:
-    """Return the value of an option; the default if the chosen value is only allowed in the dialect's other
-    direction.
-    """
+    """Return the value of an option; the default if it is only allowed in the dialect's other direction."""
     value = options.get(name)
     return option_text(value) if value is not None and option_text(value) in allowed else allowed[0]
 

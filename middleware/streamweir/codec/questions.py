@@ -45,9 +45,7 @@ def form_schema(event: Interaction) -> dict[str, Any] | None:
 
 
 def question_text(event: Interaction) -> str:
-    """Return the question as text for a person: the title, the text, and the questions or fields with their
-    options.
-    """
+    """Return the question as text for a person: title, text, and questions or fields with options."""
     texts = [text for text in (event.title, event.description) if text]
     asked = [_line(text_of(item.get("text")), item.get("options")) for item in event.questions or ()]
     properties = (event.schema or {}).get("properties")

@@ -1,6 +1,4 @@
-"""The dialects of this process: built-in dialects, dialects of installed packages, and dialects registered in
-code.
-"""
+"""The dialects of this process: built in, of installed packages, and registered in code."""
 
 from __future__ import annotations
 
@@ -50,9 +48,7 @@ def process_dialects() -> Dialects:
 
 
 class _LastSet:
-    """The last returned set, with the inputs it was made from. Every stream asks for the set, and it rarely
-    changes.
-    """
+    """The last returned set, and its inputs. Every stream asks for the set, and it rarely changes."""
 
     def __init__(self) -> None:
         self.made: tuple[list[str] | None, dict[str, Dialect], Dialects] = (None, {}, Dialects())
@@ -247,7 +243,5 @@ def register_dialect(
 
 
 def list_dialects() -> list[str]:
-    """Return the names of all dialects that can be read or written. A dialect that cannot be loaded is left
-    out.
-    """
+    """Return the names of all dialects that can be read or written, without those that cannot be loaded."""
     return list(process_dialects())

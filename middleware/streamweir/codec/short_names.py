@@ -79,9 +79,7 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
 
 
 def _has_short_names(event: Event) -> bool:
-    """Return whether an event without metadata certainly has no long name: a quick test, which suits many
-    events.
-    """
+    """Return whether an event without metadata certainly has no long name: a quick test for many events."""
     match event:
         case ToolCallStart():
             return len(event.tool_id) <= MAX_ID_CHARACTERS and len(event.tool_name) <= MAX_ID_CHARACTERS

@@ -82,9 +82,7 @@ _KINDS: Final = ("form", "questions", "approval", "tool", "handoff", "continue")
 
 
 def is_standard(message: Mapping[str, Any]) -> bool:
-    """Return whether `message` has the standard's shape. Older vocabularies use some of the standard's
-    names.
-    """
+    """Return whether `message` has the standard's shape. Older vocabularies share some of its names."""
     kind = message.get("type")
     return (
         isinstance(kind, str)
@@ -203,9 +201,7 @@ def _tool_call_progress(data: dict[str, Any], meta: Meta | None) -> Event:
 
 
 def _fraction(value: Any) -> float | None:
-    """Return progress from 0 to 1. Version 1.0 did not define the unit, so a value above 1 is read as per
-    cent.
-    """
+    """Return progress from 0 to 1. Version 1.0 had no unit, so a value above 1 is read as per cent."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
         return None
     return value / 100 if value > 1 else value

@@ -31,9 +31,7 @@ _RESPONSE_TYPES: Final = ("single_choice", "free_text")
 
 
 def structured(kind: str, value: Any) -> tuple[Any, Rest] | None:
-    """Return the `data` of an event of this `data_type`, and the fields without a place in it; None if
-    `value` does not fit.
-    """
+    """Return the `data` of an event of this `data_type`, and its other fields; None if `value` is wrong."""
     if kind == "state_delta":
         return (value, None) if _is_patch(value) else None
     if not isinstance(value, dict):
@@ -64,25 +62,19 @@ def file_event(kind: Literal["image", "audio", "file"], file: dict[str, Any], me
 
 
 def citations(value: Any) -> tuple[list[dict[str, Any]], Rest]:
-    """Return the citations with the standard's keys and types; and all given citations, if any of them had
-    other fields.
-    """
+    """Return the citations with the standard's keys and types; and all as given, if any had other fields."""
     return _all_or_rest("citations", value, [_citation(item) for item in objects_in(value)])
 
 
 def questions(value: Any) -> tuple[list[dict[str, Any]] | None, Rest]:
-    """Return the questions with the standard's keys and types; and all given questions, if any of them had
-    other fields.
-    """
+    """Return the questions with the standard's keys and types; and all as given, if any had other fields."""
     if not isinstance(value, list):
         return None, None if value is None else {"questions": value}
     return _all_or_rest("questions", value, [_question(item) for item in value])
 
 
 def is_opaque(value: Any) -> bool:
-    """Return whether `value` has the form of `opaque` in events: an object for each of one or more
-    dialects.
-    """
+    """Return whether `value` has the form of `opaque` in events: an object each for one or more dialects."""
     return (
         isinstance(value, dict)
         and bool(value)
@@ -120,9 +112,7 @@ def _file(kind: str, value: Mapping[str, Any]) -> tuple[Any, Rest] | None:
 
 
 def _media_type(kind: str, place: str) -> str:
-    """Return the media type of a file by its address; for an unknown ending, the most common type of its
-    kind.
-    """
+    """Return the media type of a file by its address; for an unknown ending, the usual type of its kind."""
     from mimetypes import guess_type  # noqa: PLC0415 - few files come without a media type
 
     return guess_type(place[:2000])[0] or _UNKNOWN_MEDIA[kind]

@@ -6,9 +6,7 @@ __all__ = ["TextPieces"]
 
 
 class TextPieces:
-    """The pieces of one text, joined in one buffer: a separate short string takes as much memory as fifty
-    letters.
-    """
+    """The pieces of a text, joined in one buffer: a short string takes as much memory as 50 letters."""
 
     __slots__ = ("_utf8",)
 

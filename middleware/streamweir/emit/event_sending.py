@@ -1,6 +1,4 @@
-"""The loop of an `EventStream`: it reads the next item of the content, feeds it to the stream, and
-delivers.
-"""
+"""The loop of an `EventStream`: it reads the next item, feeds it to the stream, and delivers."""
 
 from __future__ import annotations
 
@@ -164,9 +162,7 @@ class EventSending:
         await delivery.finish(translator.error)
 
     async def _read_next(self) -> bool:
-        """Take the next item, a part of it, or the end of the content; return False if a part of the item is
-        left.
-        """
+        """Take the next item, a part of it, or the content's end; return False if a part is left."""
         if self._parts is not None:
             return self._feed(self._parts)
         try:

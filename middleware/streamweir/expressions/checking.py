@@ -65,9 +65,7 @@ def parsed(text: str, vocabulary: Vocabulary) -> Node:
 
 
 def _check_literals(text: str) -> None:
-    """Refuse a literal between backticks that is not JSON; the package would accept any text, with a
-    warning.
-    """
+    """Refuse a literal in backticks that is not JSON; the package would accept any text, with a warning."""
     for match in _QUOTED.finditer(text):
         if match[1] is None:
             continue
@@ -124,9 +122,7 @@ def _bare_number(text: str, position: int) -> str:
 
 
 def _check_tokens(tokens: Sequence[Token]) -> None:
-    """Refuse a single name in a comparison, which is a text in the wrong quotes or a literal without
-    quotes.
-    """
+    """Refuse a single name in a comparison, which is a text in wrong quotes or a literal without quotes."""
     for before, token, after in zip(
         [{"type": ""}, *tokens], tokens, [*tokens[1:], {"type": ""}], strict=False
     ):

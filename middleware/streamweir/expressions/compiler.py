@@ -58,9 +58,7 @@ class _Compiler:
         return compiled
 
     def _named(self, path: tuple[str | int, ...]) -> Evaluate:
-        """Return a function for a path that begins with a field of the current value or with a name of the
-        scope.
-        """
+        """Return a function for a path that begins with a field of the current value or a scope's name."""
         name, rest = str(path[0]), path[1:]
         if name not in self._names:
             return _walk(path)

@@ -19,9 +19,7 @@ from streamweir.jsontext import parse_json_text, write_json_text
 __all__ = ["EXPRESSION", "FUNCTIONS", "Function"]
 
 MAX_TEXT: Final = 8 << 20
-"""The most characters of a text that a function may make, because a short expression can make a very long
-text.
-"""
+"""The most characters of a text that a function may make, as a short expression can make a long one."""
 
 MAX_DIGITS: Final = 400
 """The most characters of a text that is read as a number: a double has no more digits before its point."""

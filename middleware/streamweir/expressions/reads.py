@@ -89,9 +89,7 @@ def _compares_with_nothing(node: Node) -> bool:
 
 
 def _places(part: Part, names: Collection[str]) -> frozenset[Path]:
-    """Return the place of a path in the message; empty if the path begins at a name or below another
-    place.
-    """
+    """Return the place of a path in the message; empty if it begins at a name or below another place."""
     path = constant_path(part.node) or ()
     if part.is_head and {*path[:1]} & heads(part.node) & {*names}:
         if path[0] == "_message":

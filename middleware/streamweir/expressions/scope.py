@@ -1,6 +1,4 @@
-"""The names that an expression can use in addition to its current value; a name has one meaning in the
-whole expression.
-"""
+"""The names that an expression can use beside its current value; a name has one meaning throughout."""
 
 from __future__ import annotations
 
@@ -24,9 +22,7 @@ JSON_PER_VISIT: Final = 1 << 6
 """Comparing this many bytes of JSON counts as visiting one item of a list."""
 
 _GROWTH: Final = 4
-"""The values that expressions make for one frame may be at most this many times as large as one event may
-be.
-"""
+"""The values that expressions make for one frame may be at most this many times as large as an event."""
 
 _NO_FRAME: Final = Frame(b"")
 
@@ -157,6 +153,4 @@ NAMES: Final[Mapping[str, Callable[[Scope], Any]]] = {
     "_count": lambda scope: scope.count,
     "_answer": lambda scope: scope.answer(),
 }
-"""All names, each with a function that returns its value; the place of an expression decides which of them
-exist.
-"""
+"""All names, each with a function that returns its value; an expression's place decides which exist."""

@@ -28,9 +28,7 @@ class Part(NamedTuple):
 
 
 def parts(node: Node, *, is_head: bool) -> Iterator[Part]:
-    """Yield the parts of `node`; `is_head` tells whether it is the first of its path. A slice has numbers
-    instead of parts.
-    """
+    """Yield the parts of `node`; `is_head`: it is the first of its path. A slice has numbers as parts."""
     kind = node["type"]
     for place, child in enumerate(node["children"]):
         if not isinstance(child, Mapping):
@@ -60,9 +58,7 @@ def heads(node: Node, *, is_head: bool = True) -> set[str]:
 
 
 def constant_path(node: Node) -> tuple[str | int, ...] | None:
-    """Return the fields and indexes that `node` follows, if it only follows a path; `@` does not count as
-    a path.
-    """
+    """Return the fields and indexes that `node` follows, if it only follows a path; `@` is no path."""
     match node["type"]:
         case "field":
             return (node["value"],)

@@ -70,9 +70,7 @@ class Template:
 
     @property
     def path(self) -> Path | None:
-        """The path in the current value, if the template is one expression that only follows a path; else
-        None.
-        """
+        """The path in the current value, if the template only follows a path; else None."""
         return self.expression.path if self.expression else None
 
     @property
@@ -242,9 +240,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _end_of_expression(text: str, begin: int) -> int:
-    """Return the position of the `}}` that closes the expression, outside of quotes and of braces opened
-    in it.
-    """
+    """Return the position of the `}}` that closes the expression, outside of quotes and inner braces."""
     depth, quote, position = 0, "", begin
     while position < len(text):
         character = text[position]

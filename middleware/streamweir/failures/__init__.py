@@ -1,3 +1,1 @@
-"""Decides how failures reach clients of the upstream's own dialect: as a status, an error frame or a
-broken body.
-"""
+"""Decides how failures reach clients of the upstream's own dialect: status, error frame or broken body."""

@@ -24,9 +24,7 @@ MAX_BODY_BYTES: Final = 64 << 10
 """The most bytes that are read of the body of an error status; a larger body is not sent at all."""
 
 MAX_BODY_SECONDS: Final = 2.0
-"""The longest time for which the body of an error status is read; a body that has not ended by then is not
-sent.
-"""
+"""The longest time for which the body of an error status is read; a longer body is not sent."""
 
 _JSON: Final = b"application/json"
 _PLAIN: Final = b"text/plain; charset=utf-8"

@@ -39,9 +39,7 @@ class UpstreamRefusal(NamedTuple):
     error: Error | None = None
     """The error event that the body contains in the upstream's dialect; None if the body is anything else."""
     is_ours: bool = False
-    """The upstream refused credentials that the gateway had added, so the status has no meaning for the
-    client.
-    """
+    """The upstream refused credentials of the gateway, so the status has no meaning for the client."""
 
 
 def refusal_response(

@@ -66,9 +66,7 @@ class BodyDecoder(Protocol):
 
 
 class Inflate:
-    """Undoes gzip (one or several members) and deflate (with zlib's wrapper, or without it as some servers
-    send it).
-    """
+    """Undoes gzip (one or more members) and deflate (with zlib's wrapper, or without as some send it)."""
 
     def __init__(self, *, raw_fallback: bool) -> None:
         self._inflate = zlib.decompressobj(_GZIP_OR_ZLIB)

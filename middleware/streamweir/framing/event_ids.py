@@ -91,9 +91,7 @@ class EventIds:
             self._release(out)
 
     def _pass_on(self, out: list[bytes]) -> None:
-        """Send the lines of an event that is too large for an id, and all but the last byte of the unfinished
-        line.
-        """
+        """Send the lines of an event too large for an id, and all but the last byte of the open line."""
         rest = self._rest
         self._release(out, rest[:-1])
         self._rest = rest[-1:]

@@ -118,9 +118,7 @@ class WebSocketReader:
         self._kind = 0
         """The opcode of the message whose fragments are arriving; 0 in the state `idle`."""
         self._fragments = bytearray()
-        """The fragments of the message, joined. As separate objects, short fragments would take many times
-        their bytes.
-        """
+        """The fragments of the message, joined. Each short fragment alone takes many times its bytes."""
 
     def feed(self, data: bytes) -> list[bytes | WebSocketFrame]:
         """Return the messages and control frames that `data` completes, in order.

@@ -38,9 +38,7 @@ class AskedAnswer(NamedTuple):
 
     @classmethod
     def of(cls, protocol: Dialect, body: Mapping[str, Any], headers: HeaderList, written: Any) -> AskedAnswer:
-        """Return the answer that a mapped request asks for; `written` is the body that was made for the
-        upstream.
-        """
+        """Return the answer that a mapped request asks for; `written`: the body made for the upstream."""
         names = asked_names(protocol, body, headers)
         if protocol.asks_for_usage and asks_for_usage(written) and not asks_for_usage(body):
             names = names._replace(hides_usage=True)

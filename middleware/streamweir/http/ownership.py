@@ -101,9 +101,7 @@ def take_ownership(scope: Scope) -> None:
 
 
 def ownership_in(scope: Scope) -> StreamOwnership | None:
-    """Return the ownership that the nearest layer above has put into the scope; None if there is no such
-    layer.
-    """
+    """Return the ownership that the nearest layer above put into the scope; None without one."""
     found = (scope.get("extensions") or {}).get(_EXTENSION)
     return found if isinstance(found, StreamOwnership) else None
 

@@ -55,9 +55,7 @@ class PathTemplate:
 
 
 def _values(literals: Sequence[str], segment: str) -> list[str] | None:
-    """Return the texts between `literals`; the segment must begin with the first literal and end with the
-    last.
-    """
+    """Return the texts between `literals`; the segment must begin with the first and end with the last."""
     first, last = literals[0], literals[-1]
     if len(literals) == 1:
         return [] if segment == first else None

@@ -1,6 +1,4 @@
-"""Types of ASGI, and functions that send whole responses without a framework. Source: the ASGI HTTP
-specification 2.5.
-"""
+"""Types of ASGI, and functions that send whole responses. Source: the ASGI HTTP specification 2.5."""
 
 from __future__ import annotations
 

@@ -13,9 +13,7 @@ __all__ = ["find_ids"]
 
 
 def find_ids(uses: list[ToolUse], units: list[Unit]) -> None:
-    """Find the id field: all records of one call have one value in it, and different calls have different
-    values.
-    """
+    """Find the id field: all records of a call have one value in it, different calls different values."""
     options = {id(use): _possible_ids(use) for use in uses}
     ids_of_others = _ids_outside(uses, units)
     for use in uses:

@@ -84,9 +84,7 @@ def ends_in(groups: list[Group], units: Iterable[Unit], speaking: set[int], text
 def _named_end(
     group: Group, last: dict[int, int], last_spoken: dict[int, int], textual: set[int]
 ) -> End | None:
-    """Find messages that are named like `done`, come once in a body, and have no text or tool call after
-    them.
-    """
+    """Find messages that are named like `done`, come once in a body, without text or tool call after them."""
     words = END_WORDS.intersection(group.words)
     if not words or group.fails or set(group.words) & ERROR_WORDS or _appears_twice(group):
         return None

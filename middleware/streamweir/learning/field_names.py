@@ -77,9 +77,7 @@ NAMES_OF_MESSAGES: Final = (
     *("type", "event", "kind", "msgtype", "messagetype", "eventtype", "evt", "ev", "typ", "action", "op"),
     *("cmd", "command", "t", "e", "k"),
 )
-"""Fields whose values name messages if they have at least two different values. The likelier fields come
-first.
-"""
+"""Fields whose values name messages if they have at least two different values; likelier fields first."""
 
 ENUMS: Final = (
     *("object", "status", "phase", "state", "stage", "role", "step", "channel", "section", "contenttype"),

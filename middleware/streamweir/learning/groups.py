@@ -66,9 +66,7 @@ class Condition(NamedTuple):
 
     @property
     def can_be_matched(self) -> bool:
-        """Whether the condition can be written as a `match`, which reaches into objects but not into
-        lists.
-        """
+        """Whether the condition can be written as a `match`, which reaches into objects, not into lists."""
         return self.value is not PRESENT and all(isinstance(step, str) for step in self.place)
 
     def when(self, root: str = "") -> str:
@@ -280,9 +278,7 @@ def _separates(place: Place, messages: list[Message], *, is_first: bool) -> bool
 
 
 def _names_shapes(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:
-    """Return whether messages with different values of a field, whatever its name, have different sets of
-    fields.
-    """
+    """Return whether messages with different values of a field of any name have different fields."""
     is_known = all(isinstance(value, str) or type(value) is int for value in values)
     if not is_known or len(values) > _MOST_SHAPES or len(values) * 2 > len(messages):
         return False
@@ -305,9 +301,7 @@ def _fields_of_all(messages: list[Message]) -> frozenset[Place]:
 
 
 def _means_something(place: Place, messages: list[Message], values: dict[Any, list[Message]]) -> bool:
-    """Return whether the values distinguish thinking from text, name a role, or mark starts and ends of
-    calls.
-    """
+    """Return whether the values tell thinking from text, name a role, or mark starts and ends of calls."""
     names = [value for value in values if isinstance(value, str)]
     if any(value is True for value in values):
         return _is_flag(place)

@@ -33,9 +33,7 @@ _END_MARK: Final = re.compile(
 _NEARLY_ALL: Final = 0.8
 
 MAX_KINDS: Final = 100
-"""The most groups that get a rule; the rarest groups are left out. All groups are compared with each
-other.
-"""
+"""The most groups that get a rule; the rarest are left out. All groups are compared with each other."""
 
 _MAX_NAMES: Final = 16
 """The most end marks, names of signs of life, and spellings of one field name that are kept."""
@@ -96,9 +94,7 @@ def kinds_of(observed: list[Observed], framing: str, unwrap: str | None) -> Kind
 
 
 def _end_marks(observed: list[Observed]) -> list[str]:
-    """Return texts like `[DONE]` that are the last frame of a body, or that occur in brackets once per
-    body.
-    """
+    """Return texts like `[DONE]` that are the last frame of a body, or occur in brackets once per body."""
     last: dict[int, Observed] = {}
     bracketed: Counter[tuple[int, str]] = Counter()
     for one in observed:

@@ -130,9 +130,7 @@ def _with_question(report: LearningReport) -> LearningReport:
 
 
 def _without_failing_rules(draft: Draft, observed: list[Observed]) -> Draft:
-    """Return the draft without rules that cannot read most of their frames; those frames then become
-    `custom`.
-    """
+    """Return the draft without rules that cannot read most of their frames; those become `custom`."""
     trial = tried(draft.dialect, observed)
     labels = [f"rules[{number}]" for number in range(len(draft.rules))]
     failing = {

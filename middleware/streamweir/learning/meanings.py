@@ -99,9 +99,7 @@ def _note_single(found: FoundMeanings) -> None:
 
 
 def _errors(found: FoundMeanings) -> dict[int, tuple[Place | None, Place | None]]:
-    """Return the places of message and code for each group that reports a failure, keyed by the `id()` of
-    the group.
-    """
+    """Return the places of message and code for each group that reports a failure, by its `id()`."""
     errors: dict[int, tuple[Place | None, Place | None]] = {}
     for meaning in found.all:
         unit, group = meaning.units[0], meaning.group
@@ -192,9 +190,7 @@ def _add_end_of_stream(found: FoundMeanings, end: End, *, has_mark: bool) -> Non
 
 
 def _exclude_sentences(group: Group, conditions: list[Condition]) -> bool:
-    """Return whether the conditions exclude all messages that contain a text for people, such as a
-    failure's text.
-    """
+    """Return whether the conditions exclude all messages with a text for people, such as a failure's."""
     spoken = [message.value for message in group.messages if has_sentence(message.value)]
     return all(any(not one.holds_for(value) for one in conditions) for value in spoken)
 

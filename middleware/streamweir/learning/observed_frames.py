@@ -94,9 +94,7 @@ def observe(bodies: Iterable[bytes], framing: str) -> list[Observed]:
 
 
 def _may_be_cut(frame: Frame, framing: str) -> bool:
-    """Return whether a frame without JSON may be the beginning of JSON. A mark such as `[DONE]` is
-    complete.
-    """
+    """Return whether a frame without JSON may begin JSON. A mark such as `[DONE]` is complete."""
     if not frame.unterminated or framing not in ("sse", "ndjson"):
         return False
     text = frame.text.strip()

@@ -1,6 +1,4 @@
-"""Signs of success and failure: flags, codes, states and errors, recognised by name and value in any known
-language.
-"""
+"""Signs of success and failure: flags, codes, states and errors, by name and value in any known language."""
 
 from __future__ import annotations
 
@@ -187,9 +185,7 @@ def is_tool_data(place: Place) -> bool:
 
 
 def condition_of(place: Place, values: list[Any]) -> Condition:
-    """Return a condition for the values of a field: the values if they are a few flags, numbers or words,
-    else its presence.
-    """
+    """Return a condition for the values of a field: a few flags, numbers or words, else its presence."""
     seen = list({(type(value), str(value)): value for value in values}.values())
     if len(seen) <= MOST_VALUES and all(isinstance(value, bool | int) or is_a_name(value) for value in seen):
         return Condition(place, seen[0] if len(seen) == 1 else tuple(seen), is_outcome=True)

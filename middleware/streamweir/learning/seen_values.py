@@ -124,9 +124,7 @@ def seen_values(
 
 
 def _separates_failures(place: Place, values: list[Any], failed: Sequence[Any]) -> bool:
-    """Return whether a place has other flags or words in streams with a failure than in streams without
-    one.
-    """
+    """Return whether a place has other flags or words in failed streams than in others."""
     others = [value_at(message, place) for message in failed]
     words = [*values, *others]
     if not others or any(not isinstance(value, bool) and not is_a_name(value) for value in words):
@@ -156,9 +154,7 @@ def _shows_outcome(place: Place, values: list[Any], shared: set[tuple[Place, str
 
 
 def _without_failures(messages: Sequence[Any], place: Place, values: list[Any]) -> list[Any]:
-    """Return the values without those of frames that contain a text for people, if other frames have no
-    such text.
-    """
+    """Return the values without those of frames with a text for people, if other frames lack such a text."""
     if len({str(value) for value in values}) < 2:
         return values
     spoken = [has_sentence(message, [place]) for message in messages]

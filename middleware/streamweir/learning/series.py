@@ -14,9 +14,7 @@ Mode = Literal["delta", "cumulative", "single"]
 
 _GROWS_AT_LEAST: Final = 2
 _DISTINCTIVE: Final = 12
-"""The least length of a text at which its repetition at the beginning of the next text makes the series
-cumulative.
-"""
+"""The least length of a text whose repetition at the next text's beginning makes a series cumulative."""
 
 _KEPT: Final = 0.6
 """The least share of a text that the next cumulative text repeats; the remaining part may be corrected."""

@@ -70,9 +70,7 @@ def _is_text_behind(series: Series, failing: list[str]) -> bool:
 
 
 def _message_id(unit: Unit) -> Place | None:
-    """Return the field with the id of the message, which has far fewer values than there are pieces; None
-    if there is none.
-    """
+    """Return the field with the id of the message, with far fewer values than pieces; None without one."""
     for place in sorted(unit.places, key=len):
         if place and isinstance(place[-1], str) and plain(place[-1]) in MESSAGE_IDS:
             values = unit.values(place)

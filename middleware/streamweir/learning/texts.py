@@ -131,9 +131,7 @@ def _without_repetitions(series: Series) -> list[Series]:
 
 
 def _separating_field(unit: Unit, text: Place, ones: list[Any], others: list[Any]) -> tuple[str, str] | None:
-    """Return two expressions, one true for `ones` and one for `others`, made from a flag, a word or a
-    presence.
-    """
+    """Return expressions, one true for `ones` and one for `others`, by a flag, a word or a presence."""
     best: tuple[int, str, str] | None = None
     for place in unit.places:
         if not place or place == text or isinstance(place[-1], Parsed):
@@ -240,9 +238,7 @@ def _looks_like_words(texts: list[str]) -> bool:
 
 
 def _chosen(candidates: list[_Candidate], *, may_guess: bool) -> list[Text]:
-    """Choose the likely fields, those with the finest pieces first. A series that repeats a chosen series
-    is not new text.
-    """
+    """Choose the likely fields, finest pieces first. A series that repeats a chosen one is no new text."""
     order = sorted(candidates, key=_fineness, reverse=True)
     backed = {id(one) for one in order if _is_repeated(one, order)}
     likely = [one for one in order if one.score >= SURE or (id(one) in backed and one.score >= WORTH_A_GUESS)]
@@ -298,9 +294,7 @@ def _has_many_pieces(one: _Candidate) -> bool:
 
 
 def _fineness(one: _Candidate) -> tuple[int, int, float]:
-    """Return the sort key of a candidate: pieces, then cumulative texts, then single texts; many texts
-    before few.
-    """
+    """Return the sort key of a candidate: pieces, cumulative texts, single texts; many before few."""
     return {"delta": 2, "cumulative": 1, "single": 0}[one.mode], len(one.series.texts), one.score
 
 

@@ -132,9 +132,7 @@ def _result(use: ToolUse) -> str:
 
 
 def _presence(use: ToolUse) -> str | None:
-    """Return an expression that is true for records with a call; None if all records of the unit have a
-    call.
-    """
+    """Return an expression that is true for records with a call; None if all records have one."""
     unit = use.unit
     with_call = len(use.records)
     if use.container and with_call < len(unit.records):

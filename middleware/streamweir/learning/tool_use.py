@@ -1,6 +1,4 @@
-"""Describes how the records of a unit report tool calls: the field of each value, and the step of each
-record.
-"""
+"""Describes how the records of a unit report tool calls: each value's field, and each record's step."""
 
 from __future__ import annotations
 

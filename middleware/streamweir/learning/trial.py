@@ -141,9 +141,7 @@ _TIME: Final = re.compile(r"[\d.:,/TZ+ -]{1,40}")
 
 
 def decoded(found: MappedDialect, frame: Frame) -> tuple[str, list[Event]] | None:
-    """Decode one frame by itself; return the label of the rule that takes it and its events, or None if it
-    cannot be read.
-    """
+    """Decode one frame by itself; return its rule's label and its events; None if it cannot be read."""
     decoder = found.dialect.make_decoder(NO_OPTIONS)
     assert isinstance(decoder, MappedDecoder)
     try:

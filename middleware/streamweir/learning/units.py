@@ -121,9 +121,7 @@ class Unit:
         return self.group.root(place) if self.each is None else expression(place, "_item")
 
     def used(self, place: Place) -> tuple[Place, Place]:
-        """Return the places that a report counts as used: the place of the list, and the place in the
-        list's items.
-        """
+        """Return the places that a report counts as used: of the list, and in the list's items."""
         return (self.each or (), place)
 
     def values(self, place: Place) -> list[Any]:

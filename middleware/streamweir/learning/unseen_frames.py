@@ -73,9 +73,7 @@ def _ordered(dialect: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_state(rule: dict[str, Any], meaning: Meaning) -> dict[str, Any]:
-    """Return a rule with state: its ends require that no unseen frame came, and its texts forget such a
-    frame.
-    """
+    """Return a rule with state: its ends require that no unseen frame came, its texts forget it."""
     types = {*meaning.types}
     emit = rule["emit"]
     if types & _ENDS:
@@ -100,9 +98,7 @@ def _guarded_entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known(meaning: Meaning) -> dict[str, Any] | None:
-    """Return the rule for frames that were recorded but not understood; None if conditions cannot describe
-    them.
-    """
+    """Return the rule for frames that were not understood; None if conditions cannot describe them."""
     group = meaning.group
     rule = conditions_of(group)
     if not rule:

@@ -120,17 +120,13 @@ def read_seal(text: object) -> Seal | None:
 
 
 def _checksum(of: str, dialect: str, upstream: str, data: bytes) -> bytes:
-    """Return the SHA-256 of the fields, each preceded by its length, so that different fields never give
-    equal input.
-    """
+    """Return the SHA-256 of the fields, each preceded by its length, so different fields differ as input."""
     fields = (of.encode(), dialect.encode("utf-8", "replace"), upstream.encode("utf-8", "replace"), data)
     return sha256_of(piece for field in fields for piece in (len(field).to_bytes(8), field))
 
 
 def _json_of(value: Any) -> bytes:
-    """Return the JSON of a value, also for integers beyond 64 bits and lone surrogates, which orjson
-    refuses.
-    """
+    """Return the JSON of a value, also for integers beyond 64 bits and lone surrogates, unlike orjson."""
     try:
         return orjson.dumps(value)
     except TypeError:

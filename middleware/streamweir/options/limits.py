@@ -13,9 +13,7 @@ from streamweir.options.sizes import parse_size
 __all__ = ["EVENT_BYTES", "REQUEST_BYTES", "Limits"]
 
 EVENT_BYTES: Final = 8 << 20
-"""The default bound, in bytes, of one event, and of each part of a stream that is kept until it is
-complete.
-"""
+"""The default bound, in bytes, of one event, and of each part of a stream kept until it is complete."""
 
 
 REQUEST_BYTES: Final = 10 << 20

@@ -64,9 +64,7 @@ NO_TIMEOUTS: Final = Timeouts(connect=None, first_event=None, idle=None, waiting
 
 
 def _check_order(named: Mapping[str, float | None]) -> None:
-    """Refuse clocks that contradict each other; a default that is longer than a given clock never runs
-    out.
-    """
+    """Refuse clocks that contradict each other; a default longer than a given clock never runs out."""
     for shorter, longer in CLOCK_ORDER:
         first, second = named.get(shorter), named.get(longer)
         if first is not None and second is not None and first > second:

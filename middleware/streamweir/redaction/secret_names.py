@@ -37,9 +37,7 @@ _SESSION_COOKIE: Final = LazyPattern(
     r"|(?:ci|laravel|symfony|flask|play)_session|beaker_session_id|(?:ssr|auth|remember)_(?:session|me)"
     r"|wordpress_logged_in_\w{1,64}|cfid|cftoken",
 )
-"""Matches the usual names of session cookies. `session_id` is not among them, because the protocol uses
-it.
-"""
+"""Matches the usual names of session cookies. `session_id` is not among them, as the protocol uses it."""
 
 _ABOUT: Final = LazyPattern(
     r"_(?:ids?|names?|urls?|uri|endpoint|host|port|count|counts|length|len|limits?|size|types?|files?|path|dir"

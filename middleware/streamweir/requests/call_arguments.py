@@ -1,6 +1,4 @@
-"""The arguments of a call: an object, and the client's JSON text if writing the object gives a different
-text.
-"""
+"""The arguments of a call: an object, and the client's JSON text if the object's text differs."""
 
 from __future__ import annotations
 
@@ -79,9 +77,7 @@ def arguments_object(call: ToolCall) -> dict[str, Any] | orjson.Fragment:
 
 
 def text_of_arguments(arguments: dict[str, Any]) -> str:
-    """Return an object of arguments as JSON text; if `_raw` is the only field and a text, return
-    that text.
-    """
+    """Return an object of arguments as JSON text; if `_raw`, a text, is the only field, return that."""
     raw = arguments.get("_raw")
     return raw if isinstance(raw, str) and len(arguments) == 1 else write_json_text(arguments)
 

@@ -55,9 +55,7 @@ Source: OpenAI's chat completions and responses, Anthropic's messages (2026), th
 """
 
 LOSSES: Final = ("system", "history", "files", "tools", "inputs", "state", "context", "response_format")
-"""The names of request parts that may be reported as lost because an upstream cannot take them, in this
-order.
-"""
+"""The names of request parts that are reported as lost if an upstream cannot take them, in this order."""
 
 
 class Part(TypedDict, total=False):

@@ -25,9 +25,7 @@ _DIALECT: Final = "openai-chat"
 _SEALED: Final = "streamweir"
 _SEALED_FORMAT: Final = "streamweir-1"
 _CONTENT: Final = "reasoning_content"
-"""The field that upstreams want to get back. Upstreams that send `reasoning` read the details, or refuse the
-field.
-"""
+"""The field that upstreams want to get back. Those that send `reasoning` read the details, or refuse it."""
 
 _FIELDS: Final = (_CONTENT, "reasoning")
 _MORE: Final = frozenset({*_FIELDS, "reasoning_details"})

@@ -39,9 +39,7 @@ class MergedDetails:
         return bool(self._entries)
 
     def add(self, details: Any, *, is_cumulative: bool = False) -> None:
-        """Add a piece: one entry or a list of entries. With `is_cumulative`, a text repeats all text before
-        it.
-        """
+        """Add a piece: one entry or a list. With `is_cumulative`, it repeats all text before it."""
         for item in details if isinstance(details, list) else [details]:
             if isinstance(item, dict):
                 self._add(item, is_cumulative)

@@ -32,8 +32,7 @@ __all__ = [
 ]
 
 _LEFT_OUT: Final = frozenset({"reasoning", "tool_call", "thinking", "redacted_thinking"})
-"""The types of parts that are skipped without an error; in messages of the assistant some of them are read.
-"""
+"""The types of parts skipped without an error; in messages of the assistant some of them are read."""
 
 _KNOWN_PARTS: Final = ("text", *FILE_TYPES, "image_url", "input_audio")
 _ALIASES: Final[Mapping[str, str]] = {"developer": "system"}
@@ -167,9 +166,7 @@ def _calls(fields: Fields, name: str) -> list[ToolCall]:
 
 
 def _call(fields: Fields) -> ToolCall:
-    """Return a call in the form `{id, name, arguments}` or in OpenAI's form, with name and arguments in
-    `function`.
-    """
+    """Return a call as `{id, name, arguments}` or in OpenAI's, with name and arguments in `function`."""
     call_id = fields.text("id") or ""
     called = fields.within("function") if "function" in fields else fields
     return made_call(

@@ -34,25 +34,19 @@ _SEAL: Final = "seal"
 
 
 def read_sealed(text: object) -> tuple[Seal, Opaque] | None:
-    """Return a seal and the opaque value that contains its text; None if the text is not in the form of a
-    seal.
-    """
+    """Return a seal and the opaque value that contains its text; None if the text is no seal."""
     seal = read_seal(text)
     return None if seal is None else (seal, {_SEALED: {_SEAL: text}})
 
 
 def sealed(text: object) -> Opaque | None:
-    """Return the opaque value that contains the text of a seal; None if the text is not in the form of a
-    seal.
-    """
+    """Return the opaque value that contains the text of a seal; None if the text is no seal."""
     found = read_sealed(text)
     return None if found is None else found[1]
 
 
 def read_opaque(value: object) -> Opaque | None:
-    """Return the opaque values of a client's part or call, or None; values of an invalid form are
-    left out.
-    """
+    """Return the opaque values of a client's part or call, or None; invalid values are left out."""
     if is_seal(value):
         return sealed(value)
     if not isinstance(value, dict):
@@ -129,9 +123,7 @@ class OpaqueValues:
         return next((values[name] for name in self._dialects if name in values), None)
 
     def made(self, message: Message) -> bool:
-        """Return whether this upstream made a message: the message is a kept turn, or contains an opaque
-        value of the upstream.
-        """
+        """Return whether this upstream made a message: a kept turn, or one with its opaque value."""
         if "turn" in message:
             return True
         items = (*parts_of(message.get("content")), *message.get("tool_calls", ()))

@@ -114,24 +114,18 @@ class Outgoing:
 
     @cached_property
     def new_messages(self) -> Sequence[Message]:
-        """The messages that the upstream does not know: all messages, if it does not know the
-        conversation.
-        """
+        """The messages that the upstream does not know: all, if it does not know the conversation."""
         messages = self.messages
         return messages if self.thread_id is None else messages[turn_start(messages) :] or messages[-1:]
 
     @cached_property
     def text(self) -> str:
-        """The user's last text, preceded by the system prompt and the history if the upstream takes
-        neither.
-        """
+        """The user's last text, preceded by the system prompt and the history if these are not taken."""
         return self._text_of(self.messages)
 
     @cached_property
     def text_beside_system(self) -> str:
-        """The user's last text like `text`, but without the system prompt, which the upstream takes in a
-        separate field.
-        """
+        """The same as `text`, but without the system prompt, which the upstream takes in another field."""
         return self._text_of([message for message in self.messages if message["role"] != "system"])
 
     def _text_of(self, messages: Sequence[Message]) -> str:
@@ -206,9 +200,7 @@ class Outgoing:
 
 
 def answer_text(value: Any) -> str:
-    """Return the value of an answer as text: a text unchanged, an empty text for None, any other value as
-    JSON.
-    """
+    """Return the value of an answer as text: texts unchanged, None as empty text, else JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else write_json_text(value)

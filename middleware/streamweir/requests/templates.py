@@ -156,9 +156,7 @@ def compile_tree(tree: Any, report: Report, place: tuple[str | int, ...] = ()) -
 
 
 def names_read(tree: Tree) -> set[tuple[str, ...]]:
-    """Return the beginnings of the paths that the expressions of a tree read, such as `("headers",
-    "x-user")`.
-    """
+    """Return the beginnings of the paths that a tree's expressions read, such as `("headers", "x-user")`."""
     return {
         tuple(str(step) for step in path[:2])
         for expression in tree.template.expressions

@@ -35,9 +35,7 @@ def with_opaque_text(content: str | list[Part] | None, opaque: Opaque | None) ->
 
 
 def placed_items(message: Message) -> Iterator[tuple[Part, ToolCall | None]]:
-    """Yield each part of a message, with the call whose place the part is; calls without a place
-    come last.
-    """
+    """Yield each part of a message, with the call whose place the part is; others come last."""
     calls = message.get("tool_calls", ())
     waiting: dict[str, list[ToolCall]] = {}
     for call in reversed(calls):
@@ -106,9 +104,7 @@ class TurnContent:
                 self._call_seal = opaque
 
     def content(self) -> str | list[Part] | None:
-        """Return the content of the message: its parts, and the places of calls that do not come after all
-        parts.
-        """
+        """Return the content of the message: its parts, and the places of calls before some part."""
         self._give_seal_to_last_call()
         end = len(self._parts)
         while end and self._parts[end - 1]["type"] == "tool_call":

@@ -112,9 +112,7 @@ def plan_request(
 
 
 def of_new_conversation(request: Request, reader: RequestReader, writer: RequestWriter) -> Request:
-    """Return the request without its thread if the upstream cannot know it, because client and upstream both
-    make ids.
-    """
+    """Return the request without its thread if the upstream cannot know it, as both make ids."""
     if not (reader.has_own_threads and writer.threads == "server"):
         return request
     return cast("Request", {name: value for name, value in request.items() if name != "thread_id"})

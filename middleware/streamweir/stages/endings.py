@@ -45,8 +45,7 @@ CODES_BY_REASON: Final[dict[Reason | None, str]] = {
     "lost": "RUN_LOST",
     "internal": "INTERNAL",
 }
-"""For each reason, the code of a failed end that came without an error; for other reasons `UPSTREAM_ERROR`.
-"""
+"""For each reason, the code of a failed end without an error; for others `UPSTREAM_ERROR`."""
 
 _ALSO_FITTING: Final = frozenset(
     {
@@ -94,9 +93,7 @@ def info_of_error(event: Error, reason: Reason | None = None) -> ErrorInfo:
 
 
 def reason_of_code(code: str) -> Reason:
-    """Return the reason of an end after an error with `code`; for a code of the upstream's,
-    `upstream_error`.
-    """
+    """Return the reason of an end after an error with `code`; for an upstream's code, `upstream_error`."""
     return CODES.get(code, CODES["UPSTREAM_ERROR"]).reason
 
 

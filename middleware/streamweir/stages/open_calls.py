@@ -16,9 +16,7 @@ from streamweir.events import Meta
 __all__ = ["MAX_OPEN", "OpenCall", "OpenCalls"]
 
 MAX_OPEN: Final = 1000
-"""The most calls that may be open at once: each takes two kilobytes, and half as much again when it is
-closed.
-"""
+"""The most calls that may be open at once: each takes two kilobytes, half as much again when closed."""
 
 
 _FEW: Final = 8

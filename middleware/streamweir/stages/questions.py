@@ -1,6 +1,4 @@
-"""Holds questions back until the end of a stream, if the turn has to be stored before the client may
-answer.
-"""
+"""Holds questions back until the end of a stream, if the turn has to be stored before an answer."""
 
 from __future__ import annotations
 

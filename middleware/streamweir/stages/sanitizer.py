@@ -99,9 +99,7 @@ class ErrorSanitizer:
         return self._safe_beside(event) if event.meta else None
 
     def _safe_of_run(self, event: SessionStart | SessionEnd) -> Event:
-        """Make a start or an end safe: it may describe how the run failed, although it is not an error
-        event.
-        """
+        """Make a start or an end safe: it may describe how the run failed, although it is no error."""
         safe: Event = event
         if isinstance(event, SessionStart) and _names_exception(event.session_id):
             safe = msgspec.structs.replace(
@@ -153,9 +151,7 @@ class ErrorSanitizer:
         return (msgspec.structs.replace(event, meta={**(event.meta or {}), "extra": safe}),)
 
     def _showable(self, text: str, event: Error | Warning | ToolCallEnd) -> str:
-        """Return the part of `text` that users may read; empty if the text is not for users or completely
-        secret.
-        """
+        """Return the part of `text` that users may read; empty if it is not for users or all secret."""
         if not event.for_users:
             return ""
         text = self._budget.text(text) or ""
@@ -370,8 +366,7 @@ def _names_failure(name: str) -> bool:
 
 
 _reports_by_name: Final = lru_cache(maxsize=64)(_names_failure)
-"""`_names_failure` with a cache, for names of at most `_CACHED` characters: a stream has few different names.
-"""
+"""`_names_failure` with a cache, for names up to `_CACHED` characters: a stream has few different names."""
 
 
 def is_failed_report(data: Any) -> bool:

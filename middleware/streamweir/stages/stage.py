@@ -37,9 +37,7 @@ Routes = Mapping[type[Event], tuple[tuple[int, ...], ...]]
 
 @lru_cache
 def routes(stages: tuple[type[Stage], ...], *, with_meta: bool) -> Routes:
-    """Return the stages that an event goes through, by its kind, with `meta` or without; computed once for
-    all streams.
-    """
+    """Return the stages that an event goes through, by kind, with `meta` or without; computed once."""
     handled = [stage.handles_with_meta if with_meta else stage.handles for stage in stages]
 
     def path(kind: type[Event], start: int) -> tuple[int, ...]:

@@ -43,9 +43,7 @@ KEPT_AS_TEXT: Final = 16
 """The number of messages kept as text, for exact comparison; older ones are kept as length and hash."""
 
 _FORGOTTEN_BITS: Final = 1 << 12
-"""Bits of the set of messages that were completed to make room. A message in the set is never taken for a new
-one.
-"""
+"""Bits of the set of messages completed to make room, which are never taken for new ones."""
 
 _Key = tuple[str | None, str | None, bool]
 """Message id, channel, and whether it is the thinking of that message."""
@@ -60,9 +58,7 @@ class _Message(msgspec.Struct):
     segment: TextDigest | None = None
     """The text since the last tool call; None if that is the whole text."""
     got_text: bool = False
-    """The message has had text, even if a replacement has removed it since: on the client's side the message
-    exists.
-    """
+    """The message has had text, even if a replacement has removed it since: the client has it."""
     completed: bool = False
     copied_as: str | None = None
     """The id under which the whole text came again, its own id or another; None if it came in pieces only."""
@@ -103,9 +99,7 @@ class TextDeduplication:
         self._last_in: dict[str | None, _Key] = {}
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return the new part of `event`, or None if all of it is new; before the end, complete all
-        messages.
-        """
+        """Return the new part of `event`, None if all is new; before the end, complete all messages."""
         kind = type(event)
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
             passed = self._text(event)  # type: ignore[arg-type]
@@ -211,9 +205,7 @@ class TextDeduplication:
         return self._settle(event, self._open(event), text)  # thinking knows no `replace`: it is said anew
 
     def _new_since_tools(self, message: _Message, text: str) -> str | None:
-        """Return the part of `text` that is new since the last tool call; all of it if none of it
-        was sent.
-        """
+        """Return the part of `text` that is new since the last tool call; all if none of it was sent."""
         if message.tools_before_segment == self._tools:
             return None if message.segment is None else message.segment.new_part(text)
         return None if message.all.shares_beginning(text) else text
@@ -322,9 +314,7 @@ class TextDeduplication:
         return (self._sanitizer.process(beside) if self._sanitizer else None) or (beside,)
 
     def _opaque_alone(self, event: Content | Thinking) -> Event:
-        """Return an event with nothing but the opaque value, under the id by which clients know the
-        message.
-        """
+        """Return an event with nothing but the opaque value, under the clients' id of the message."""
         if isinstance(event, Thinking):
             return msgspec.structs.replace(event, content="", whole=None)
         alone = msgspec.structs.replace(event, content="", op=None, whole=None, is_complete=None)

@@ -42,9 +42,7 @@ _CALL: Final = 2048
 """Bytes that an open call takes without its ids: the tables in which it is found."""
 
 _COMPARED: Final = 16
-"""A start is compared with at most this many open calls of the same id and name; an honest upstream repeats a
-start at once.
-"""
+"""A start is compared with at most this many open calls of its name: honest upstreams repeat at once."""
 
 _ENDS: Final = frozenset({SessionEnd, Error})
 
@@ -162,9 +160,7 @@ class Tools:
         return None
 
     def _in_row(self, handle: Callable[[E], Iterable[Event]], event: E) -> Iterator[Event]:
-        """Pass on the events of a call; note whether another event has come since the last event of
-        a call.
-        """
+        """Pass on the events of a call; note whether another event has come since the last one."""
         self._has_begun = True
         if self._position.written != self._follows_at:
             self._row += 1

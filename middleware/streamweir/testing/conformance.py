@@ -106,9 +106,7 @@ class DecoderConformance:
                     assert self._ending(body[:end], "close") != "done", f"body ends at byte {end}"
 
     def test_nothing_is_complete_while_text_is_still_to_come(self) -> None:
-        """Check that evidence of the end comes neither before the first event nor with a text that
-        continues.
-        """
+        """Check that evidence of the end comes neither before an event nor with a text that continues."""
         assert not self._reader().complete, "complete before anything has come"
         for body in self._bodies():
             early = _early_evidence(self._reader(), body)
@@ -198,9 +196,7 @@ def _is_text(item: StreamItem) -> bool:
 
 
 def _places(body: bytes) -> list[tuple[int, bool]]:
-    """Return positions at which to cut (line ends, and middles of lines with JSON), each with whether it
-    is a middle.
-    """
+    """Return positions for cuts (ends of lines, middles of lines with JSON), each with whether a middle."""
     places = []
     start = 0
     for line in body.splitlines(keepends=True):

@@ -1,6 +1,4 @@
-"""Checks whether a body is a folded result. Source: the standard protocol 1.1, section 4 (`Accept:
-application/json`).
-"""
+"""Checks folded results. Source: the standard protocol 1.1, section 4 (`Accept: application/json`)."""
 
 from __future__ import annotations
 

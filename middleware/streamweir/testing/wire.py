@@ -67,9 +67,7 @@ def read_sse(body: bytes) -> Iterator[Framed]:
 
 
 def _run_of(blocks: Iterable[str]) -> str | None:
-    """Return the run that the ids of a resumable stream name; events that are not stored may then have no
-    id.
-    """
+    """Return the run that the ids of a resumable stream name; events not stored may then have no id."""
     matches = (_EVENT_BLOCK.fullmatch(block) for block in blocks if block)
     first = next(matches, None)
     return None if first is None else first[1]

@@ -71,9 +71,7 @@ def fault_in_words(text: str, error: MarkedYAMLError) -> YamlFault:
 
 
 def _about_keys(near: list[str], mark: StringMark) -> str | None:
-    """Return the mistake at a key that YAML does not expect, or on the line before it; None if there is
-    no known mistake.
-    """
+    """Return the mistake at a key that YAML does not expect, or on the line before; None if not known."""
     *before, last = near
     if _PLAIN_TEXT.match(last[: mark.column + 1]):
         return f"a text that holds a colon and a space {_IN_QUOTES}"

@@ -122,9 +122,7 @@ class Report:
             raise ConfigErrors(sorted(self.problems, key=self._reading_order))
 
     def _reading_order(self, problem: Problem) -> tuple[bool, str, int, int, str, str]:
-        """Return the sort key of a problem: problems of this file first, then those of the files that it
-        names.
-        """
+        """Return the sort key of a problem: those of this file first, then of the files that it names."""
         place = (problem.line or 0, problem.column or 0)
         return problem.file != self.file, problem.file, *place, problem.path, problem.message
 

@@ -95,9 +95,7 @@ class _Builder:
     report: Report
     marks: dict[KeyPath, Mark] = field(default_factory=dict)
     seen: set[int] = field(default_factory=set)
-    """The nodes, by identity, that have been built at least once; their number measures the length of
-    the file.
-    """
+    """The nodes, by identity, that have been built at least once; their number measures the file's length."""
     values: int = 0
 
     def build(self, node: Node, path: KeyPath, inside: tuple[Node, ...]) -> Any:

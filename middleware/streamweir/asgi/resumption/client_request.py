@@ -17,8 +17,7 @@ from streamweir.http.sending import Message, Receive
 __all__ = ["ClientRequest"]
 
 _BODY_BYTES: Final = 16 << 20
-"""The largest body of a request that brings a handle; such a body is read before the application is called.
-"""
+"""The largest body of a request with a handle; such a body is read before the application is called."""
 
 _NAMING_BYTES: Final = 1 << 20
 """The largest body that is searched for the id of the conversation."""
@@ -49,9 +48,7 @@ class ClientRequest:
         self._body: bytearray | None = bytearray() if keeps_body else None
 
     def take_body(self) -> bytes:
-        """Return the body and release its memory; empty if the body has not been read whole or is too
-        large.
-        """
+        """Return the body and release its memory; empty if the body was not read whole or is too large."""
         body, self._body = self._body, None
         return bytes(body) if body is not None and self._is_whole else b""
 

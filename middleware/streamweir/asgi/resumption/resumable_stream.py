@@ -52,9 +52,7 @@ class ResumableStream(RunWriting, NormalizedStream):
 
     @property
     def passes_failures(self) -> bool:
-        """See `NormalizedStream`; False for a run that has begun: it ends properly, since its client may come
-        back.
-        """
+        """See `NormalizedStream`; False for a begun run: it ends properly, since its client may come back."""
         return not self._begun and super().passes_failures
 
     def _ending(self) -> Ending:

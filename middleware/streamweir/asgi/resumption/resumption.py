@@ -136,9 +136,7 @@ class Resumption(RunsShell):
         await response.run(at_once=found.state.state == "running")
 
     def _wanted(self, scope: Scope, about: About) -> tuple[str, str]:
-        """Return protocol and framing for a reader; where the request does not choose, those of the first
-        client.
-        """
+        """Return protocol and framing for a reader; if the request does not choose, of the first client."""
         others = (name for name in self._answers if name != about.protocol)
         try:
             protocol = choose_protocol(
@@ -231,8 +229,7 @@ class Resumption(RunsShell):
 
 
 _under_way: Final[WeakKeyDictionary[RunStore, dict[str, ResumableRun]]] = WeakKeyDictionary()
-"""For each store, the runs that this process makes: those of a middleware and of responses with that store.
-"""
+"""For each store, the runs made by this process: those of a middleware and of responses with that store."""
 
 
 def _under_way_in(store: RunStore) -> dict[str, ResumableRun]:

@@ -55,9 +55,7 @@ class CodeRuns:
         return ToolCallStart(self._id(code), _CODE, arguments=dict(code), meta=meta)
 
     def end(self, result: Mapping[str, Any], meta: Meta | None) -> ToolCallEnd:
-        """Return the end, with a `codeExecutionResult`, of the call that the result names, else of the last
-        call.
-        """
+        """Return the end, with a `codeExecutionResult`, of the call that it names, else of the last."""
         tool_id, outcome = self._id(result), result.get("outcome")
         if outcome in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED"):
             rest = leftover(result, ("id", "outcome"))

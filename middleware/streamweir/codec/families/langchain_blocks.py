@@ -55,9 +55,7 @@ class MessageBlocks:
     def __init__(self, messages: ChainMessages, room: int) -> None:
         self._messages = messages
         self._ids: RecentIds[str] = RecentIds(room // 8)
-        """The ids of messages, by the origin of each message; empty for a message that the model did not
-        write.
-        """
+        """The ids of messages, by origin; empty for a message that the model did not write."""
 
     def read(self, event: Mapping[str, Any], origin: str, meta: Meta | None = None) -> Iterator[Event]:
         """Yield the standard events for an event of a message.

@@ -136,9 +136,7 @@ class ChainEvents:
         return is_root
 
     def _note_nameless(self, phase: str) -> bool:
-        """Note the start, a piece or the end of a chain without an id; return whether it is the outermost
-        run.
-        """
+        """Note the start, a piece or the end of a chain without an id; return whether it is outermost."""
         if phase == "stream":
             return self._open <= 1
         was_open = self._open
@@ -238,9 +236,7 @@ class ChainEvents:
         yield from self._left_behind()
 
     def _left_behind(self) -> Iterator[Event]:
-        """Yield the ends of calls that a server has left out. A server that filters events may send no
-        outermost run.
-        """
+        """Yield the ends of calls that a server left out, as servers that filter events do."""
         return iter(()) if self._root is not None else self._graph.messages.end_calls_left_behind()
 
     # Others

@@ -75,9 +75,7 @@ class ToolRuns:
         yield from self._messages.end_call(ToolCallEnd(tool_id, result=result, tool_name=name, meta=meta))
 
     def fail(self, run_id: str, name: str, data: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the failure of a tool, or its question: a tool that waits is stopped by an exception of
-        LangGraph.
-        """
+        """Yield the failure of a tool, or its question: LangGraph stops a waiting tool by an exception."""
         error = data.get("error")
         if asked := interrupts_in(error):
             yield from self._graph.ask(asked, meta)
@@ -124,9 +122,7 @@ def _arguments(given: Any) -> Any:
 
 
 def _message_in(output: Any) -> dict[str, Any] | None:
-    """Return the message in the output of a tool, or the message that a command in the output adds to the
-    state.
-    """
+    """Return the message in the output of a tool, or that a command in the output adds to the state."""
     message = plain_message(output)
     if message is not None:
         return message

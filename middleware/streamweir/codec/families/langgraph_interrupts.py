@@ -68,9 +68,7 @@ def interrupt_of(value: Any, held: Mapping[str, str], meta: Meta | None = None) 
 
 
 def interrupts_in(failure: Any) -> list[Any]:
-    """Return the interrupts in the exception of a tool that LangGraph stopped; an empty list if the tool
-    failed.
-    """
+    """Return the interrupts in the exception of a stopped tool; an empty list if the tool failed."""
     match _read(failure):
         case {"__class__": "GraphInterrupt" | "NodeInterrupt", **raised}:
             found = next(iter(raised.values()), None)

@@ -168,9 +168,7 @@ class GraphModes:
         yield from state_of(leftover(value, (INTERRUPT,)), meta)
 
     def _note_history(self, messages: list[Any], *, is_first: bool) -> None:
-        """Note the messages up to the last one of the person as history; or all messages of the first
-        state.
-        """
+        """Note the messages up to the person's last one as history; or all messages of the first state."""
         plain = [*map(plain_message, messages)]
         people = [at for at, found in enumerate(plain) if found and _is_person(found)]
         if is_first and not self.messages.found:
@@ -308,9 +306,7 @@ class GraphModes:
 
 
 def state_of(state: Mapping[str, Any] | None, meta: Meta | None) -> Iterator[Event]:
-    """Yield the event of a state. If the state reports a failure, the failure is a separate event whose texts
-    are hidden.
-    """
+    """Yield the event of a state. If the state reports a failure, that is an event with hidden texts."""
     failing = {name: value for name, value in (state or {}).items() if reports_failure({name: value})}
     if rest := leftover(state or {}, failing):
         yield Data("state", rest, meta=meta)

@@ -25,17 +25,14 @@ from streamweir.options.limits import EVENT_BYTES
 __all__ = ["ClientCalls", "bounded"]
 
 _CALL: Final = 2048
-"""The bytes of an arriving call in addition to its arguments: its names, and the tables that hold the call.
-"""
+"""The bytes of an arriving call beside its arguments: its names, and the tables that hold the call."""
 
 _HANDED: Final = 256
 """The bytes of the id and the name of a complete call."""
 
 _LONGEST_NAME: Final = 1024
 _EXTRA: Final = "extra_content"
-"""The field of a call that Google's compatible API expects back in the next request: the signature of a
-thought.
-"""
+"""The field of a call that Google's compatible API expects back later: the signature of a thought."""
 
 _END_MARK: Final = re.compile(r"<\|\w+\|>\s*$")
 
@@ -106,9 +103,7 @@ class ClientCalls:
                 )
 
     def hand_over(self) -> Iterator[Event]:
-        """Yield the starts of the remaining calls, and ask the client to run each call that no content has
-        followed.
-        """
+        """Yield the starts of remaining calls, and ask the client to run those that no content followed."""
         yield from self.start()
         for calls in self._handed.values():
             for tool_id, name in calls:
@@ -234,9 +229,7 @@ def _id_of(piece: Mapping[str, Any]) -> str:
 
 
 def _names_a_call(piece: Mapping[str, Any]) -> bool:
-    """Return whether a piece without an index begins a call; the later pieces of a call have only
-    arguments.
-    """
+    """Return whether a piece without an index begins a call; later pieces of a call have only arguments."""
     function = piece.get("function")
     return bool(piece.get("id")) or (isinstance(function, dict) and bool(function.get("name")))
 

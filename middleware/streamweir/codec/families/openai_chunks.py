@@ -80,9 +80,7 @@ _CHUNK: Final = frozenset(
     }
 )
 _FINISH: Final = ("finish_reason", "finishReason")
-"""The names of a choice's finish reason. Servers with serializers of Java or JavaScript write the second
-name.
-"""
+"""The names of a choice's finish reason. Serializers of Java or JavaScript write the second."""
 
 _CHOICE: Final = frozenset(
     {
@@ -158,9 +156,7 @@ class ChunkReader:
         self._room = room
 
     def read_plain(self, message: Mapping[str, Any]) -> tuple[Event, ...] | None:
-        """Return the events that `read` would yield for a plain chunk; None, without a change of state, for
-        other chunks.
-        """
+        """Return the events that `read` would yield for a plain chunk; else None, without change."""
         if self.complete or self._calls is not None or self._reasoning is not None:
             return None
         plain = plain_chunk(message)
@@ -221,9 +217,7 @@ class ChunkReader:
     # One choice
 
     def read_choice(self, choice: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the events of one choice: text, reasoning, calls, and data for fields that only this dialect
-        has.
-        """
+        """Yield the events of one choice: text, reasoning, calls, and data for this dialect's fields."""
         index = choice.get("index")
         index = index if isinstance(index, int) and index > 0 else 0
         whole = choice.get("message")

@@ -52,9 +52,7 @@ class Reasoning:
         self._has_text = self._has_closed = self._has_details = self._is_overfull = False
 
     def read(self, delta: Mapping[str, Any], whole: Whole | None, meta: Meta | None) -> Iterator[Thinking]:
-        """Yield the reasoning in a delta, or in a whole message. A whole message after a stream repeats its
-        reasoning.
-        """
+        """Yield the reasoning in a delta, or in a whole message. The latter repeats a stream's reasoning."""
         is_repeated = whole is not None and self._has_closed
         for name in REASONING:
             value = delta.get(name)
@@ -79,9 +77,7 @@ class Reasoning:
         self.is_pending = self._has_text or bool(self._details) or (is_empty and not self._has_closed)
 
     def close(self, meta: Meta | None) -> Iterator[Thinking]:
-        """Yield the opaque value of the reasoning that has arrived since the last opaque value, if there is
-        any.
-        """
+        """Yield the opaque value of the reasoning that arrived since the last opaque value, if any."""
         if self._name is None or not self.is_pending:
             return
         value: dict[str, Any] = {} if self._field is None else {"field": self._field}

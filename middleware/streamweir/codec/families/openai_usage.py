@@ -1,6 +1,4 @@
-"""Reads and writes the usage in chunks of chat completions: the counts of a summary, and chunks with only the
-usage.
-"""
+"""Reads and writes the usage in chunks of chat completions: a summary's counts, chunks with only usage."""
 
 from __future__ import annotations
 
@@ -42,9 +40,7 @@ def tokens_in(usage: Any) -> dict[str, Any]:
 
 
 def usage_of(summary: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the `usage` object of a summary; None unless the summary has all counts, because clients need
-    all of them.
-    """
+    """Return the `usage` object of a summary; None unless it has all counts, which clients need."""
     found: Iterable[tuple[str, Any]] = ((name, (summary or {}).get(name)) for name in TOKENS)
     usage = {name: value for name, value in found if value is not None}
     return usage if len(usage) == len(TOKENS) else None

@@ -1,6 +1,4 @@
-"""Reads chunks of chat completions that hold only a piece of the answer or its end; nearly all chunks are
-such.
-"""
+"""Reads chunks of chat completions with only a piece of the answer or its end, as nearly all are."""
 
 from __future__ import annotations
 

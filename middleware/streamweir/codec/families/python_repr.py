@@ -138,9 +138,7 @@ class _Reader:
         return found
 
     def _closes(self, closing: str) -> bool:
-        """Return whether the container ends at the current position; if it does, move the position after its
-        end.
-        """
+        """Return whether the container ends at the position; if so, move the position after the end."""
         self._skip()
         if not closing:
             return self._at == len(self._text)

@@ -30,8 +30,7 @@ _ADDED: Final = frozenset({"reference", "final_content", "waiting_for_user", "er
 _OWN: Final = _ADDED - {"error"}
 
 _NULLED: Final = frozenset({"role", "content", "function_call", "tool_calls"})
-"""The fields of a delta that are mostly null: every chunk of the server repeats the role and has all fields.
-"""
+"""The fields of a delta mostly null: every chunk of the server repeats the role and has all fields."""
 
 
 class RagflowChunkReader(ChunkReader):
@@ -69,9 +68,7 @@ class RagflowChunkReader(ChunkReader):
     def read_delta(
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
     ) -> Iterator[Event]:
-        """Yield text and thinking, then the references and the final text, of which repeated parts are left
-        out.
-        """
+        """Yield text and thinking, then references and the final text without repeated parts."""
         self._meta = meta
         yield from super().read_delta(delta, index, meta, whole)
         if not _ADDED.isdisjoint(delta):
@@ -111,9 +108,7 @@ class RagflowChunkReader(ChunkReader):
         return not self.judges_texts or (self._text.accepts_text(text) and self._line.accepts_text(text))
 
     def read_plain(self, message: Mapping[str, Any]) -> tuple[Event, ...] | None:
-        """Return the events that `read` would yield for a plain chunk; None for RAGFlow's chunks, whose texts
-        are judged.
-        """
+        """Return the events that `read` would yield for a plain chunk; else None."""
         if self.judges_texts or (plain := super().read_plain(message)) is None:
             return None
         self._meta = self._id_meta

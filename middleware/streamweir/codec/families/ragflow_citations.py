@@ -1,6 +1,4 @@
-"""Reads and writes RAGFlow's `reference`: the retrieved chunks, and the number of chunks from each
-document.
-"""
+"""Reads and writes RAGFlow's `reference`: the retrieved chunks, and the chunks from each document."""
 
 from __future__ import annotations
 

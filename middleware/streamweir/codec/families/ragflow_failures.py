@@ -11,9 +11,7 @@ from streamweir.events import Error, Meta, SessionEnd
 __all__ = ["AnswerLine", "ErrorInText", "error_in_text", "failed", "failure", "was_cancelled"]
 
 _STATUSES: Final = {101: 400, 102: 400, 103: 400, 108: 403, 109: 401}
-"""The HTTP status that each of RAGFlow's codes means. Codes 100 and 500 may be any exception: the words
-decide.
-"""
+"""The HTTP status that each of RAGFlow's codes means. 100 and 500 may be any exception: words decide."""
 
 _MODEL_CODES: Final = {
     "RATE_LIMIT_EXCEEDED": "RATE_LIMITED",

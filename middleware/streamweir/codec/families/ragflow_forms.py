@@ -61,9 +61,7 @@ def _tips(event: Interaction) -> str:
 
 
 def _inputs_of(event: Interaction) -> dict[str, Any]:
-    """Return the `inputs` for the question of `event`: the original ones, if the question was read from
-    `inputs`.
-    """
+    """Return `inputs` for the question of `event`: the original ones, if it was read from `inputs`."""
     kept = (event.resume or {}).get("inputs")
     if isinstance(kept, dict):
         return kept

@@ -1,6 +1,4 @@
-"""Reads reasoning within the text, between `<think>` and `</think>`, even if the tags are cut between
-pieces.
-"""
+"""Reads reasoning within the text, between `<think>` and `</think>`, even if a tag is cut in pieces."""
 
 from __future__ import annotations
 

@@ -63,9 +63,7 @@ class Conditions:
         return own | self._when.truth_reads if self._when else own
 
     def takes_all_of(self, later: Conditions) -> bool:
-        """Return whether each frame that fits `later` fits these conditions, too; False if that is not
-        certain.
-        """
+        """Return whether each frame that fits `later` fits here, too; False if that is not certain."""
         if self.is_narrow:
             return False
         if self.events is None and self.match is None:

@@ -182,9 +182,7 @@ class _Compiler:
             return None
 
     def _chain(self, name: str) -> list[str]:
-        """Return the names of the chain that a dialect extends, up to a name that repeats or is not declared
-        here.
-        """
+        """Return the names of the chain that a dialect extends, up to a name repeated or not declared."""
         chain: list[str] = []
         while name in self._sources:
             value = self._sources[name].value

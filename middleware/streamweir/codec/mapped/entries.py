@@ -295,9 +295,7 @@ def _any_event(
 def _plain_text(
     type_name: str, constant: dict[str, Any], own: list[_Field], meta: list[_Field], weight: _Weight
 ) -> Emit | None:
-    """Return a fast function for events in which only the text and the metadata change; None for other
-    events.
-    """
+    """Return a fast function for events in which only text and metadata change; None for other events."""
     if [field.name for field in own] != ["content"] or "is_complete" in constant:
         return None
     cls: type[Content] | type[Thinking] = Content if type_name == "content" else Thinking

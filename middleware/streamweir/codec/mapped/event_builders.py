@@ -111,9 +111,7 @@ def _interaction(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
 
 
 def _error(fields: Fields, meta: Meta | None, _scope: ReadScope) -> Event:
-    """Return an error that is classified by the upstream's fields; the fields of the rule itself have
-    priority.
-    """
+    """Return an error that is classified by the upstream's fields; the rule's own fields have priority."""
     event = upstream_error(
         fields.get("message"),
         code=fields.get("code"),

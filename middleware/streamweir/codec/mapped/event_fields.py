@@ -33,9 +33,7 @@ from streamweir.events import META_IDS, DataType, Scope, State
 __all__ = ["ENTRIES", "META_FIELDS", "TEXT_MODES", "EntryKind"]
 
 TEXT_MODES: Final[Mapping[str, Any]] = {"delta": None, "cumulative": "snapshot", "whole": "repeat"}
-"""The values of `text`, which relates a text to its message, and the hint for the stages that each value
-gives.
-"""
+"""The values of `text`, which relates a text to its message, and the hint that each gives to the stages."""
 
 META_FIELDS: Final[Mapping[str, FieldKind]] = {
     **dict.fromkeys(META_IDS, ID),

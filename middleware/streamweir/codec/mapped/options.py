@@ -24,15 +24,11 @@ class DialectOptions(NamedTuple):
     values: Mapping[str, Mapping[str, Any]] = {}
 
     def texts(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """Return the allowed values of each option; for options that only the base has, the values of the
-        base.
-        """
+        """Return the allowed values of each option; for options of the base alone, the values of the base."""
         return {**base, **{name: tuple(values) for name, values in self.values.items()}}
 
     def seen(self, base: Mapping[str, tuple[str, ...]]) -> dict[str, Mapping[str, Any]]:
-        """Return the values that expressions see for each option; the values of the base's options
-        are texts.
-        """
+        """Return the values that expressions see for each option; values of the base's are texts."""
         inherited = {name: {value: value for value in values} for name, values in base.items()}
         return {**inherited, **self.values}
 

@@ -30,9 +30,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class ProblemReport(Protocol):
-    """Collects problems. `detail` quotes the value; it is omitted from reports if the value may be a
-    secret.
-    """
+    """Collects problems. `detail` quotes the value; reports omit it if the value may be a secret."""
 
     def at_key(self, path: KeyPath, message: str) -> None:
         """Note a problem with the key at `path`, or with an item of a list."""
@@ -94,9 +92,7 @@ def path_text(path: KeyPath) -> str:
 
 
 def quoted(value: Any) -> str:
-    """Return the words that quote a wrong value in an error message: `, not 'x'`; empty for mappings, lists
-    and null.
-    """
+    """Return the words that quote a wrong value, `, not 'x'`; empty for mappings, lists and null."""
     if not isinstance(value, str | int | float):
         return ""
     text = repr(value) if not isinstance(value, bool) else str(value).lower()

@@ -79,9 +79,7 @@ class MappedDecoder(Decoder):
         self._base = reading.base() if reading.base else None
         self._reads_by_base = False
         self._has_learned = False
-        """Whether the last frame has changed a remembered value, so that an equal frame may give other
-        events.
-        """
+        """Whether the last frame has changed a remembered value, so an equal frame may give other events."""
         self._base_vouches = reading.base is not None and reading.base.text_fields is not None
         self._pieces: ArgumentPieces | None = None
         self._messages = OpenMessages() if reading.marks_messages and reading.terminal.ends_at_eof else None
@@ -147,9 +145,7 @@ class MappedDecoder(Decoder):
         return self._unmatched(frame, message)
 
     def accepts_text(self, text: str) -> bool:
-        """Ask the base about a text, if the base reads it. Rules need not be asked about texts at declared
-        places.
-        """
+        """Ask the base about a text, if the base reads it. Rules are not asked about declared places."""
         if self._has_learned or (self._pieces is not None and self._pieces.has_waiting_start):
             return False
         if not self._reads_by_base:

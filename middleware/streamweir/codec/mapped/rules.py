@@ -63,9 +63,7 @@ class Rule:
 
     @property
     def effect_reads(self) -> Reads:
-        """The places of the message that the rule's events and memory depend on, except the places of plain
-        texts.
-        """
+        """The places of the message that the rule's events and memory depend on, without plain texts."""
         emission = self.emission.reads if self.emission else Reads()
         return emission | self.memory.reads if self.memory else emission
 
@@ -106,9 +104,7 @@ class RuleTable:
         return self._by_word.get(word, self._others) if isinstance(word, str) else self._others
 
     def _possible(self, word: str | None) -> tuple[Rule, ...]:
-        """Return the rules that may take a message with this word; None means any word that no rule
-        requires.
-        """
+        """Return the rules that may take a message with this word; None: any word that no rule requires."""
         wanted = [(rule, _words(rule, self._field)) for rule in self._all]
         return tuple(rule for rule, words in wanted if words is None or word in words)
 

@@ -107,9 +107,7 @@ class Section:
         return []
 
     def items(self, key: str, what: str = "a list") -> Iterator[tuple[KeyPath, Any]]:
-        """Yield the items of a list, each with its path; nothing if the key is absent or its value is
-        wrong.
-        """
+        """Yield a list's items, each with its path; nothing if the key is absent or the value is wrong."""
         value = self.values.get(key)
         if isinstance(value, list):
             for index, item in enumerate(value):
@@ -120,9 +118,7 @@ class Section:
     # Expressions
 
     def expression(self, key: str, names: Vocabulary) -> Expression | None:
-        """Return the expression under `key`, with or without `${{ }}`; None if there is no valid
-        expression.
-        """
+        """Return the expression under `key`, with or without `${{ }}`; None if it is not valid."""
         value = self.values.get(key)
         if value is None:
             return None

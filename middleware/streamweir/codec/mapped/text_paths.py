@@ -22,9 +22,7 @@ _CHANGING: Final = (
     *("timestamp", "created_at", "created", "createdAt", "time", "ts", "date"),
     *("sequence", "seq", "sequence_number", "index", "offset", "id", "event_id", "eventId", "uuid"),
 )
-"""The fields that usually change from message to message. If no rule reads them, their changes have no
-meaning.
-"""
+"""The fields that usually change from message to message. If no rule reads them, a change means nothing."""
 
 _CONTAINERS: Final[tuple[Path, ...]] = ((), ("metadata",), ("meta",))
 
@@ -76,9 +74,7 @@ def _handed_on(rule: Rule, base: TextFields | None) -> Iterator[Path]:
 
 
 def _read_for_base(rule: Rule, base: TextFields | None) -> Reads:
-    """Return the places that a rule reads for the message that it gives to the base, except the places of
-    plain texts.
-    """
+    """Return the places that a rule reads for the base's message, except places of plain texts."""
     if rule.message is None:
         return Reads()
     plain = [

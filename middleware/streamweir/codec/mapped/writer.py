@@ -63,9 +63,7 @@ class MappedEncoder(Encoder):
 
     @property
     def can_replace(self) -> bool:
-        """Whether the client understands `op: replace`, by the dialect or else by its base with the chosen
-        options.
-        """
+        """Whether the client understands `op: replace`, by the dialect, or by its base with these options."""
         self._begin()
         if self.writing.replaces is not None or self._base is None:
             return bool(self.writing.replaces)

@@ -1,6 +1,4 @@
-"""Reads the events of a task: its states, its artifacts in pieces, its messages and its questions to a
-person.
-"""
+"""Reads the events of a task: its states, artifacts in pieces, messages and questions to a person."""
 
 from __future__ import annotations
 
@@ -75,9 +73,7 @@ _ARTIFACT_UPDATE: Final = ("kind", "taskId", "contextId", "artifact", "append", 
 
 
 class A2aDecoder(Decoder):
-    """Reads the answer to one message. A final state is soft evidence of the end, because servers repeat the
-    task after it.
-    """
+    """Reads the answer to one message. A final state is soft evidence of the end: the task may follow."""
 
     option_values: ClassVar = {"progress": ("thinking", "content", "status"), "version": ("1.0", "0.3")}
     text_fields: ClassVar = TextFields(
@@ -103,9 +99,7 @@ class A2aDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for messages of a task, and a lower one for an error, which all of JSON-RPC may
-        have.
-        """
+        """Return a high score for messages of a task, and a lower one for an error of any JSON-RPC."""
         del event
         if envelope_of(fields) is not None:
             return 0.95 if "jsonrpc" in fields else 0.9
@@ -126,9 +120,7 @@ class A2aDecoder(Decoder):
         return self._read(message)
 
     def close(self) -> Iterable[Event]:
-        """Return the end: the body is whole if a final state has arrived or if the agent waits for an
-        answer.
-        """
+        """Return the end: a body is whole if a final state has arrived or the agent waits for an answer."""
         return () if self._end is None else (SessionEnd(self._end),)
 
     def _read(self, message: dict[str, Any]) -> Iterator[Event]:
@@ -163,9 +155,7 @@ class A2aDecoder(Decoder):
     # Tasks
 
     def _task(self, task: Fields, meta: Meta | None) -> Iterator[Event]:
-        """Read a whole task. The first task begins the run, and the last one repeats it; a single task is the
-        whole run.
-        """
+        """Read a whole task: the first begins the run, the last repeats it, a single one is the whole run."""
         status = _object(task.get("status"))
         is_over = state_of(status) in _STATES.keys() - {"submitted", "working"}
         history = objects_in(task.get("history"))

@@ -90,9 +90,7 @@ def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta 
 
 
 def is_output(metadata: Any) -> bool:
-    """Return whether a state belongs to an event of the agent, so that the message of the state is part of
-    the answer.
-    """
+    """Return whether a state belongs to an event of the agent, whose message is part of the answer."""
     return isinstance(_mark(metadata, "event_id"), str)
 
 
@@ -102,9 +100,7 @@ def error_code(*metadata: Any) -> str:
 
 
 def pending_calls(*metadata: Any) -> frozenset[str]:
-    """Return the ids of the calls that wait for a person's confirmation. The results of these calls are
-    placeholders.
-    """
+    """Return the ids of the calls that wait for a person's confirmation. Their results are placeholders."""
     actions = [_mark(found, "actions") for found in metadata]
     asked = [found.get("requestedToolConfirmations") for found in actions if isinstance(found, dict)]
     return frozenset(tool_id for found in asked if isinstance(found, dict) for tool_id in found)

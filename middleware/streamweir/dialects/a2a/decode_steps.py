@@ -19,9 +19,7 @@ _KNOWN: Final = ("agno_event_type", "tool_name", "tool_call_id", "tool_args")
 
 
 def step_events(beside: Mapping[str, Any] | None, meta: Meta | None) -> list[Event]:
-    """Return the start or the end of the call in the metadata; an empty list if the metadata holds no
-    call.
-    """
+    """Return the start or the end of the call in the metadata; an empty list if it holds no call."""
     metadata = (beside or {}).get("metadata")
     kind = metadata.get("agno_event_type") if isinstance(metadata, dict) else None
     if beside is None or not isinstance(metadata, dict) or kind not in (_STARTED, _COMPLETED):

@@ -36,9 +36,7 @@ _OPTIONS: Final = {
 }
 
 _Shape = Callable[[str, Any, Mapping[str, str]], dict[str, Any]]
-"""Makes a part from its kind (`text`, `data`, `url`, `base64`), its value, and the known facts about
-a file.
-"""
+"""Makes a part from its kind (`text`, `data`, `url`, `base64`), its value, and known facts about a file."""
 
 
 def _write(outgoing: Outgoing) -> Written:
@@ -97,9 +95,7 @@ def _parts(outgoing: Outgoing, shape: _Shape) -> list[dict[str, Any]]:
 
 
 def _answer(answer: Answer, shape: _Shape) -> dict[str, Any]:
-    """Return the part for an answer: text or data. A refusal is written in the word that the agent
-    expects.
-    """
+    """Return the part for an answer: text or data. A refusal is written in the agent's word."""
     value, refuses = answer.get("value"), answer["action"] in _REFUSED
     held = answer.get("resume")
     match held:

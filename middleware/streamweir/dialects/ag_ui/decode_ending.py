@@ -1,6 +1,4 @@
-"""Reads the end of a run: finished, cancelled, or waiting for an answer or for tools that the client is to
-run.
-"""
+"""Reads the end of a run: finished, cancelled, or waiting for an answer or for the client's tools."""
 
 from __future__ import annotations
 
@@ -52,9 +50,7 @@ def read_finish(
 
 
 def _pending(outcome: Mapping[str, Any], waiting: Mapping[str, str]) -> list[str]:
-    """Return the ids of the calls for the client to run: those that the server names, else all without a
-    result.
-    """
+    """Return the ids of the calls for the client to run: those named by the server, else without a result."""
     named = outcome.get("pendingToolCallIds")
     return [*map(text_of, named)] if isinstance(named, list) and named else list(waiting)
 
@@ -75,9 +71,7 @@ def _interaction(question: Mapping[str, Any]) -> Interaction:
 
 
 def _kind(question: Mapping[str, Any]) -> Any:
-    """Return the kind of a question: the kind in its metadata, else `form` if it has a schema, else
-    `approval`.
-    """
+    """Return the kind of a question: as in its metadata, else `form` if it has a schema, else `approval`."""
     kind = metadata_of(question).get("kind")
     if kind in _KINDS:
         return kind

@@ -20,15 +20,11 @@ _KNOWN: Final = by_snake_case(
     )
 )
 _NESTED: Final = ("outcome", "interrupts", "usage", "messages", "input")
-"""The fields whose objects have field names of the protocol, too. The objects in other fields are the
-application's.
-"""
+"""The fields whose objects have field names of the protocol, too; other objects are the application's."""
 
 
 def in_camel_case(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message whose fields have the protocol's own names; `message` itself if no name is in
-    snake_case.
-    """
+    """Return a message with the protocol's own field names; `message` itself if no name is in snake_case."""
     if not any("_" in name for name in message) and not any(name in message for name in _NESTED):
         return message
     return with_own_names(message, _KNOWN, lambda own, value: _nested(value) if own in _NESTED else value)

@@ -36,9 +36,7 @@ class Texts:
     def __init__(self) -> None:
         self._begun: OrderedDict[str, _Message] = OrderedDict()
         self._foreign: set[str] = set()
-        """The ids of messages that the assistant did not write. A person's earlier messages are no part of
-        the answer.
-        """
+        """The ids of messages that the assistant did not write. They are no part of the answer."""
         self._chunk_id = ""
         self._has_text = False
 
@@ -78,9 +76,7 @@ class Texts:
                 yield msgspec.structs.replace(piece, content=text, whole="repeat")
 
     def left_fields(self) -> Iterator[Event]:
-        """Yield the other fields of a message's start, if neither a text nor the end of the message has
-        arrived.
-        """
+        """Yield the other fields of a message's start, if neither its text nor its end has arrived."""
         for begun in self._begun.values():
             if not begun.has_come_out and "extra" in (begun.piece.meta or {}):
                 begun.has_come_out = True

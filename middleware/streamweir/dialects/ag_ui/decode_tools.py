@@ -36,9 +36,7 @@ class Calls:
     def __init__(self) -> None:
         self.waiting: dict[str, str] = {}
         self._begun: dict[str, bytes] = {}
-        """The metadata of the start of each open call, by the id of the call; held as JSON, which takes
-        little memory.
-        """
+        """The metadata of each open call's start, by id; held as JSON, which takes little memory."""
         self.room = self._left = EVENT_BYTES
         self._pieces = ArgumentPieces()
         self._chunk_id = ""
@@ -125,9 +123,7 @@ class Calls:
             yield from self._pieces.pass_on([_piece(message, tool_id, None)])
 
     def _id_of_chunk(self, message: Mapping[str, Any]) -> str:
-        """Return the id of the call for a chunk without an id: the open call, unless the chunk has another
-        name.
-        """
+        """Return the id of the call for a chunk without one: the open call, unless its name differs."""
         name = short_id(text_of(message.get("toolCallName")))
         if not name or (self._chunk_id and self.waiting.get(self._chunk_id) == name):
             return self._chunk_id

@@ -93,9 +93,7 @@ class AgUiEncoder(Encoder):
 
     @property
     def carries_opaque(self) -> bool:
-        """Whether opaque values are written: clients that take the form `thinking` have no event for
-        encrypted values.
-        """
+        """Whether opaque values are written: clients of the form `thinking` have no event for them."""
         return super().carries_opaque and self.option("reasoning") != "thinking"
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
@@ -150,9 +148,7 @@ class AgUiEncoder(Encoder):
         return with_metadata(started, event, request_id=self._request_id, session_id=event.session_id)
 
     def _interaction(self, event: Interaction) -> list[Message]:
-        """Return the messages of a question: one at once, for clients that ignore the outcome; the run's end
-        repeats it.
-        """
+        """Return the messages of a question: one at once, and one at the end of the run."""
         if event.kind == "tool":
             return [] if event.state == "requested" else [_custom(event)]
         if event.state != "requested":
@@ -207,9 +203,7 @@ class AgUiEncoder(Encoder):
         return written if event.opaque is None else [*written, *self._sign_reasoning(event.opaque)]
 
     def _sign_reasoning(self, opaque: Opaque) -> list[Message]:
-        """Return the messages that end the reasoning with its opaque value, because a message has only one
-        such value.
-        """
+        """Return the messages that end the reasoning with its opaque value, one for each message."""
         assert self._reasoning is not None, "reasoning is open when its value is written"
         value = self._reasoning.value(seal_of(opaque, "thinking", self.upstream))
         return [value, *self._close_reasoning()]
@@ -242,9 +236,7 @@ class AgUiEncoder(Encoder):
         return encrypted_value("tool-call", tool_id, seal_of(opaque, "call", self.upstream))
 
     def _pieces(self, event: ToolCallDelta, tool_id: str) -> list[Message]:
-        """Return the messages of a piece of arguments; an empty list while the name of the call is
-        not known.
-        """
+        """Return the messages of a piece of arguments; an empty list while the call's name is unknown."""
         has_pieces = self._in_pieces.get(event.tool_id)
         if has_pieces is None and not event.tool_name:
             return []

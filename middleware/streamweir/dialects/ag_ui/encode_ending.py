@@ -50,9 +50,7 @@ def run_finished(event: SessionEnd, run: Mapping[str, Any], interrupts: Sequence
 
 
 def interrupt(event: Interaction, tool_id: str) -> Message:
-    """Return an interrupt of a run. If the upstream uses this protocol, the interrupt keeps the upstream's
-    id.
-    """
+    """Return an interrupt of a run. If the upstream uses this protocol, it keeps the upstream's id."""
     own = (event.resume or {}).get("interruptId")
     asked: Message = {
         "id": own if isinstance(own, str) and own else event.interaction_id,

@@ -1,6 +1,4 @@
-"""Writes the steps of a run. At most one step of a name is open, and all steps are closed when the
-run ends.
-"""
+"""Writes the steps of a run. At most one step of a name is open, and all are closed when the run ends."""
 
 from __future__ import annotations
 

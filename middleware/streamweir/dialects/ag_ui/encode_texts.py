@@ -57,9 +57,7 @@ class OpenTexts:
         return [*begin, _piece(self._open[_key(event)], event.content)]
 
     def value(self, event: Content, value: str, new_id: Callable[[Content], str]) -> list[Message]:
-        """Return the events that give the message of `event` an encrypted value; they include the start if it
-        is not open.
-        """
+        """Return the events that give the message of `event` an encrypted value; with a start if not open."""
         begin = [] if _key(event) in self._open else self._begin(event, new_id(event))
         return [*begin, encrypted_value("message", self._open[_key(event)], value)]
 

@@ -79,9 +79,7 @@ def _read_messages(fields: Fields) -> list[Message]:
 
 
 def _add_before_calls(found: Sequence[Message], reasoning: Sequence[Part]) -> None:
-    """Add reasoning to the last message after its text, if the assistant wrote the message: the reasoning led
-    to calls.
-    """
+    """Add reasoning to the last message after its text, if the assistant wrote it and calls followed."""
     if reasoning and found and found[-1]["role"] == "assistant":
         found[-1]["content"] = [*parts_of(found[-1].get("content")), *reasoning]
 

@@ -20,9 +20,7 @@ BASE: Final = frozenset({"type", "timestamp", "rawEvent", "metadata", "subagentR
 
 
 CHUNK: Final[Mapping[str, Any]] = MappingProxyType({"chunk": True})
-"""The private fields of a text that arrived in chunks. Such a text has no end; the client ends it by
-itself.
-"""
+"""The private fields of a text that arrived in chunks. Such a text has no end; the client ends it."""
 
 
 def is_chunk(event: Event) -> bool:

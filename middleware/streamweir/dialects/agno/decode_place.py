@@ -89,9 +89,7 @@ class Places:
         )
 
     def _is_former_member(self, run_id: str) -> bool:
-        """Return whether a run is not the team's own. In older versions, the events of members do not name
-        the team's run.
-        """
+        """Return whether a run is not the team's own. Members' events of older versions lack its id."""
         return bool(run_id and self._team) and not self.in_workflow and run_id != self._team
 
 

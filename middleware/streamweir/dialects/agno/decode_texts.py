@@ -66,9 +66,7 @@ class Texts:
             yield _without_words(fields, place)
 
     def step(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Yield a step of reasoning: all thoughts until now if the server sends them, else the text of the
-        step.
-        """
+        """Yield a step of reasoning: all thoughts until now if the server sends them, else its text."""
         meta = and_message(place)
         if text := text_of(fields.get("reasoning_content")):
             self._thought.add(place.run_id, None)
@@ -117,9 +115,7 @@ class Texts:
         yield Content(text, is_complete=True, whole="repeat" if run else None, meta=meta)
 
     def _is_given(self, output: Mapping[str, Any], step: str, text: str) -> bool:
-        """Return whether the output of a step was sent before; a function may return the same output
-        twice.
-        """
+        """Return whether a step's output was sent before; a function may return the same output twice."""
         is_given = step in self._given
         self._given.discard(step)
         return is_given or (output.get("executor_type") != "function" and self.is_noted(text))

@@ -49,9 +49,7 @@ class Calls:
         )
 
     def end(self, tool: Mapping[str, Any], place: Place, error: Any = None) -> Iterator[Event]:
-        """Yield the end of a call, and before it the start if the call has not started; nothing if the call
-        has ended.
-        """
+        """Yield the end of a call, after its start if it has not started; nothing if it has ended."""
         own = short_id(text_of(tool.get("tool_call_id")))
         key = _key(place.run_id, own)
         if own and self._calls.get(key) == _ENDED:

@@ -82,9 +82,7 @@ class Workflow:
             yield named_data("step_output", rest, place.meta)
 
     def _completed(self, fields: Mapping[str, Any], place: Place) -> Iterator[Event]:
-        """Read the end of a workflow. If its last step has failed, the workflow has failed; the server does
-        not say so.
-        """
+        """Read the end of a workflow. It has failed if its last step has; the server does not say so."""
         last = (results_of(fields) or [{}])[-1]
         failure = failure_of(last)
         yield from self._failed_steps(fields, place)
@@ -126,9 +124,7 @@ class Workflow:
     def _last_words(
         self, fields: Mapping[str, Any], last: Mapping[str, Any], place: Place
     ) -> Iterator[Event]:
-        """Yield the text of the workflow, unless its last step has sent the text or its steps ran in
-        parallel.
-        """
+        """Yield the text of the workflow, unless its last step has sent it or its steps ran in parallel."""
         is_list = last.get("step_type") == "Parallel" or last.get("executor_type") == "parallel"
         text = text_of(fields.get("content"))
         if text and not is_list and not self._texts.is_noted(text):

@@ -95,9 +95,7 @@ def _merged(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _tool(tool: dict[str, Any], answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
-    """Return a call with its answer. A refusal of any kind of question is written like a refused
-    confirmation.
-    """
+    """Return a call with its answer. A refusal of any question is written like a refused confirmation."""
     value = answer.get("value")
     if tool.get("external_execution_required") and not tool.get("requires_confirmation"):
         return {**tool, "result": _CANCELLED if _refuses(answer) else answer_text(value)}
@@ -175,9 +173,7 @@ def _filled(fields: list[dict[str, Any]], value: Any, outgoing: Outgoing) -> lis
 
 
 def _chosen(questions: list[dict[str, Any]], value: Any) -> list[dict[str, Any]]:
-    """Return the questions with the chosen options: found by the question's text, by order, or one choice for
-    all.
-    """
+    """Return the questions with the chosen options: by the question's text, by order, or one for all."""
     return [
         {**question, "selected_options": [*_choices(_choice_of(question, at, value))]}
         for at, question in enumerate(questions)

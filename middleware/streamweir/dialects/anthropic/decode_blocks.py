@@ -85,9 +85,7 @@ class Blocks:
         return bool(self._asked)
 
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
-        """Return the events of a block's start. Results, and blocks of a whole message, are complete at their
-        start.
-        """
+        """Return the events of a block's start. Results and blocks of a whole message are complete then."""
         if block == _EMPTY_TEXT and not beside and not self._has_value:
             return ()
         return self._start(index, block, beside)

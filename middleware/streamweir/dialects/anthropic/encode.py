@@ -68,9 +68,7 @@ class AnthropicEncoder(ChatEncoder):
         """The id of the call whose block is open; None if no such block is open."""
         self._arguments = ObjectExtent()
         self._held: list[tuple[str, str]] = []
-        """Texts and values, each with its kind, that arrived before the arguments of the open call were
-        complete.
-        """
+        """Texts and values, each with its kind, that arrived before the open call's arguments ended."""
         self._held_size = 0
         self._is_paused = False
         self._text_seal: str | None = None
@@ -84,9 +82,7 @@ class AnthropicEncoder(ChatEncoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return an empty mapping; None for text of another channel, which is counted as lost and has no
-        template.
-        """
+        """Return an empty mapping; None for text of another channel, which is counted as lost."""
         del texts, stamp
         return None if isinstance(event, Content) and event.channel is not None else {}
 
@@ -103,9 +99,7 @@ class AnthropicEncoder(ChatEncoder):
 
     @property
     def _writes_tools(self) -> bool:
-        """Whether calls that have been run are written; if frames are copied, the client knows such calls
-        already.
-        """
+        """Whether calls that have been run are written; a client of copied frames knows them already."""
         chosen = self.option("tools")
         names_beta = _MCP_BETA in (self.names.betas or "")
         return self.is_shown or chosen == "blocks" or (chosen == "auto" and names_beta)
@@ -152,9 +146,7 @@ class AnthropicEncoder(ChatEncoder):
         return self._write_value("seal", seal)
 
     def _write_value(self, kind: str, value: str) -> Iterator[Frame]:
-        """Yield the frames of a value: a `signature` ends the open thinking, other values have a block of
-        their own.
-        """
+        """Yield the frames of a value. A `signature` ends the open thinking; other values are blocks."""
         if self._is_held(kind, value):
             return
         if kind == "redacted":
@@ -192,9 +184,7 @@ class AnthropicEncoder(ChatEncoder):
             yield from self._close_block()
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
-        """Yield the frames of the two blocks of a call that has been run; each block is complete when it
-        begins.
-        """
+        """Yield the frames of the two blocks of a call that has been run; complete when they begin."""
         if not self._writes_tools:
             self.lost["tool call that has been run"] += 1
             return
@@ -212,9 +202,7 @@ class AnthropicEncoder(ChatEncoder):
                 yield self._delta({"type": "citations_delta", "citation": citation})
 
     def write_question(self, event: Interaction) -> Iterable[Frame] | None:
-        """Return no frames for a pause of the same dialect, which becomes a stop reason; None for any other
-        question.
-        """
+        """Return no frames for a pause of the same dialect, which becomes a stop reason; else None."""
         if not (self.writes_extra and is_pause(wire_data(event))):
             return None
         self._is_paused = True

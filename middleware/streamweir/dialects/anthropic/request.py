@@ -84,9 +84,7 @@ def _system(fields: Fields) -> list[Message]:
 
 
 def _messages(item: Fields) -> Iterator[Message]:
-    """Yield the messages for one Anthropic message: one for each tool result, then one for the other
-    blocks.
-    """
+    """Yield the messages for one Anthropic message: one for each tool result, one for other blocks."""
     role = item.word("role", _ROLES)
     if role is None:
         raise item.error("role", "user, assistant or system")

@@ -27,9 +27,7 @@ _PIECES: Final = {
     "input_json_delta": ("partial_json", "input"),
     "compaction_delta": ("content", "content"),
 }
-"""For each type of delta: the field that holds the piece, and the field of the block that the piece
-extends.
-"""
+"""For each type of delta: the field with the piece, and the field of the block that it extends."""
 
 
 class _Block:
@@ -68,9 +66,7 @@ class _Block:
         return self.kind in _OPAQUE or self.is_signed or bool(self.text_of("signature"))
 
     def close(self) -> None:
-        """Close a block of thinking or a call, because all pieces have arrived. Raises the errors of
-        `written`.
-        """
+        """Close a block of thinking or a call, as all pieces have arrived. Raises the errors of `written`."""
         if self.kind == "thinking" or self.kind in _CALLS:
             self.is_signed = self.has_opaque
             self._closed = self.written()

@@ -153,9 +153,7 @@ class CozeDecoder(Decoder):
             yield SessionStart(session_id=conversation, meta=meta)
 
     def _completed(self, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the events of a whole message: the repeated answer, a call, a result, a follow-up question,
-        or a note.
-        """
+        """Yield the events of a whole message: repeated answer, call, result, follow-up question, or note."""
         rest = leftover(fields, _MESSAGE_FIELDS)
         meta = and_extra(_meta(fields), rest)
         text = text_of(fields.get("content"))
@@ -248,9 +246,7 @@ class CozeDecoder(Decoder):
                 yield Interaction(known.tool_id, "tool", title=name, resume=held, meta=meta)
 
     def _known_call(self, name: str, given: bytes) -> _OpenCall | None:
-        """Remove and return the first open call with this name and these arguments; None if there is no such
-        call.
-        """
+        """Remove and return the first open call with this name and these arguments; None if absent."""
         found = next((call for call in self._open if call.name == name and call.arguments == given), None)
         if found is not None:
             self._open.remove(found)
@@ -286,9 +282,7 @@ def _plain(text: str) -> Any:
 
 
 def _failure(fields: Mapping[str, Any], error: Any = None, meta: Meta | None = None) -> Event:
-    """Return the event of a failure: of the chat (`last_error`), of the stream, or of the request in an error
-    body.
-    """
+    """Return the event of a failure: of the chat (`last_error`), the stream, or the request (error body)."""
     given = error if isinstance(error, dict) else fields
     code = given.get("code")
     return upstream_error(

@@ -87,9 +87,7 @@ class DataFormulatorDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a score for the type of an event and the fields that only this dialect uses with
-        this type.
-        """
+        """Return a score for the type of an event and the fields that only this dialect has with it."""
         return evidence.score(fields, event)
 
     @classmethod
@@ -234,9 +232,7 @@ class DataFormulatorDecoder(Decoder):
         yield SessionEnd()
 
     def _unknown(self, kind: str, message: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield a custom event, or the result of a tool whose own field `type` has replaced the
-        event's type.
-        """
+        """Yield a custom event, or the result of a tool whose own `type` has replaced the event's type."""
         if self._calls.has(message.get("tool")):
             yield from self._tool_result(message)
         else:
@@ -294,9 +290,7 @@ class DataFormulatorDecoder(Decoder):
         yield tool_result({**message, "tool": name})
 
     def _close_calls(self, kind: str) -> Iterator[Event]:
-        """Yield the ends of calls of unknown tools, which get no result, so that the client does not run
-        them.
-        """
+        """Yield ends of calls of unknown tools, without results, so that the client does not run them."""
         for name in self._calls.end_all():
             if name in (_ANY_ACTION, _CALLED_AS.get(kind, kind)):
                 yield ToolCallEnd("", tool_name=name)
@@ -327,9 +321,7 @@ class DataFormulatorDecoder(Decoder):
             yield named_data("result", {**(leftover(message, ("type",)) or {}), "status": "error"})
 
     def _close_action(self, failure: Error | None = None) -> Iterator[Event]:
-        """Yield the end of the open action if the run continues: a report is complete, a missing chart has
-        failed.
-        """
+        """Yield the end of the open action if the run goes on: a report is complete, else it has failed."""
         name, self._action = self._action, None
         if name is None:
             return

@@ -9,9 +9,7 @@ __all__ = ["score"]
 
 
 def score(message: Mapping[str, Any], event: str | None) -> float:
-    """Return a score from 0 to 1 for one message. The type is not enough if other dialects use the
-    word, too.
-    """
+    """Return a score from 0 to 1 for one message. The type is not enough if others use the word, too."""
     if isinstance(message.get("data"), dict) and isinstance(message.get("metadata"), dict):
         return 0.0
     named = message if "type" in message or event is None else {"type": event, **message}

@@ -21,9 +21,7 @@ _QUESTION: Final = frozenset(
     {"text", "text_code", "text_params", "responseType", "response_type", "options", "required"}
 )
 _SHOWS_THOUGHT: Final = ("clarify", "explain")
-"""The questions whose reason is shown: pages of 0.7 show why they ask; 0.8 uses `interact` and hides the
-reason.
-"""
+"""The questions whose reason is shown: pages of 0.7 show it; 0.8 uses `interact` and hides the reason."""
 
 
 def pause(message: Mapping[str, Any]) -> Iterator[Event]:

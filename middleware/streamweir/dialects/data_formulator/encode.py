@@ -101,9 +101,7 @@ class DataFormulatorEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return an empty mapping; None for a text that looks like a failure, which is split and has no
-        template.
-        """
+        """Return an empty mapping; None for a text that looks like a failure, which is split."""
         del event, stamp
         return None if any(map(text_failure, texts)) else {}
 

@@ -91,9 +91,7 @@ def _message(message: Message) -> dict[str, str]:
 
 
 def _answered(outgoing: Outgoing) -> dict[str, Any]:
-    """Return the state that arrived with the question, and the answers; several answers become numbered
-    lines.
-    """
+    """Return the state that arrived with the question, and the answers; several become numbered lines."""
     if any(answer["action"] in ("cancel", "reject") for answer in outgoing.answers):
         raise outgoing.cannot_answer()
     held = outgoing.held(outgoing.answers[0])

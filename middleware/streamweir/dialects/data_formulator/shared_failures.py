@@ -33,9 +33,7 @@ _FIXED_TEXTS: Final = {
     "Invalid request — please check your input and try again": "UPSTREAM_REJECTED",
     "Model request failed": "UPSTREAM_ERROR",
 }
-"""The fixed sentences of the server for errors of a model, with their meaning; flat errors have no other
-code.
-"""
+"""The fixed sentences of the server for errors of a model, with their meaning; flat errors lack a code."""
 
 _KNOWN: Final = ("type", "status", "error", "message", "error_message", "token", "result")
 

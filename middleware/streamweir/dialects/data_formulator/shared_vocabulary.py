@@ -30,9 +30,7 @@ ACTIONS: Final = ("preview_table", "load_plan", "connect_form")
 """The actions that the loading chat offers to its user."""
 
 DETACHED_ARGUMENTS: Final = ("purpose", "code", "table_names", "query", "skill")
-"""The arguments of an agent's tools that the server writes next to the tool's name; other arguments are not
-sent.
-"""
+"""The arguments of an agent's tools that the server writes beside its name; others are not sent."""
 
 STATES: Final = {"ok": "success", "success": "success", "error": "failed", "failed": "failed"}
 """The meanings of `status`. Another value belongs to the tool's own result."""
@@ -41,9 +39,7 @@ ENVELOPE: Final = frozenset({"type", "tool", "tool_id", "stdout_holds", "error",
 """The fields of a result that do not belong to the tool's own result."""
 
 OWN_CUSTOM: Final = ("question", "embed_chart", "embed_table", "data_operation_result")
-"""The types of events that become custom data in the standard, and that are written again under their own
-type.
-"""
+"""The types of events that become custom data in the standard, and are written again under their type."""
 
 ENDPOINT_OF_TYPE: Final = {
     **dict.fromkeys(("question", "progress"), "questions"),
@@ -66,9 +62,7 @@ ENDPOINT_OF_TYPE: Final = {
         "agent",
     ),
 }
-"""The endpoint that a type of event reveals. Agent runs and loading chats have tools; neither ends with the
-body.
-"""
+"""The endpoint that a type of event reveals. Agent runs and loading chats have tools, and no end."""
 
 ENDPOINT_OF_PATH: Final = {
     "analyst-streaming": "analyst",
@@ -131,6 +125,4 @@ OWN_CODE: Final = {
     "GATEWAY_DRAINING": "SERVICE_UNAVAILABLE",
     "INTERNAL": "INTERNAL_ERROR",
 }
-"""The server's own code for a standard code, for which its pages have translated texts; other codes are
-unchanged.
-"""
+"""The server's own code for a standard code, for which its pages have texts; other codes are unchanged."""

@@ -158,9 +158,7 @@ class DifyDecoder(Decoder):
         return self._thoughts.read(fields, meta)
 
     def _message(self, fields: dict[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield a piece of text, the whole text after an agent's pieces, or (with `mode`) the whole
-        answer.
-        """
+        """Yield a piece of text, the whole one after an agent's pieces, or (with `mode`) the whole answer."""
         is_whole = "mode" in fields
         known = (*_COMMON, "answer", "metadata", "audio") if is_whole else (*_COMMON, "answer")
         text, rest = text_of(fields.get("answer")), leftover(fields, known)

@@ -1,6 +1,4 @@
-"""Reads an agent's thoughts, which are sent again as they grow: the thinking, the tools, and their
-results.
-"""
+"""Reads an agent's thoughts, sent again as they grow: the thinking, the tools, and their results."""
 
 from __future__ import annotations
 
@@ -73,18 +71,14 @@ class Thoughts:
             yield custom("agent_thought", rest, meta)
 
     def _new_in(self, text: str) -> str:
-        """Return the new part of a thought: text that its earlier pieces and the answer do not contain; may
-        be empty.
-        """
+        """Return the new part of a thought: text neither in its earlier pieces nor in the answer."""
         new = text[len(self._thought) :] if text.startswith(self._thought) else text
         if text:
             self._thought = text
         return "" if not new.strip() or is_repeated(self, new) else new
 
     def _call(self, fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-        """Yield the calls of a thought. The names of tools are separated by semicolons; inputs are found by
-        name.
-        """
+        """Yield the calls of a thought. Names of tools are split by semicolons; inputs are found by name."""
         names = [name for name in text_of(fields.get("tool")).split(";") if name][:100]
         if self._has_called or not names:
             return

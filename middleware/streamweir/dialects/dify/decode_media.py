@@ -37,9 +37,7 @@ _CITATION: Final = {
 
 
 def message_file(fields: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield a file of the assistant, or its other fields if it has no address; files of the user are
-    skipped.
-    """
+    """Yield a file of the assistant, or its other fields if it has no address; the user's are skipped."""
     url = text_of(fields.get("url") or fields.get("remote_url"))
     if fields.get("belongs_to") == "user":
         return

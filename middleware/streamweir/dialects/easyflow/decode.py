@@ -103,9 +103,7 @@ class EasyflowDecoder(Decoder):
 
 
 def _message_of(frame: Frame) -> Any:
-    """Return the JSON value of a frame; for an event name without data that ends the stream, an empty
-    object.
-    """
+    """Return the JSON value of a frame; for a name without data that ends the stream, an empty object."""
     event = (frame.event or "").lower()
     if not frame.data.strip():
         return {} if event in ("done", "error") else None

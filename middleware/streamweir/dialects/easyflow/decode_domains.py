@@ -263,9 +263,7 @@ def read_error(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def read_other(envelope: Envelope) -> Event:
-    """Return the event of a message that no rule reads, named by its domain and type or by its SSE event
-    name.
-    """
+    """Return the event of a message that no rule reads, named by domain and type or by SSE event name."""
     name = "/".join(part for part in (envelope.domain, envelope.type) if part) or envelope.event
     value = envelope.value
     if value is None:

@@ -49,9 +49,7 @@ def _snake(name: str) -> str:
 
 
 def snake_keys(value: Any) -> dict[str, Any]:
-    """Return the fields of an object that are not empty, with names in snake_case; no fields if `value` is no
-    object.
-    """
+    """Return the fields of an object that are not empty, in snake_case; empty if `value` is no object."""
     if not isinstance(value, dict):
         return {}
     return {_snake(key): item for key, item in value.items() if item is not None}

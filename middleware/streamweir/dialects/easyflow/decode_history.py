@@ -33,9 +33,7 @@ def read_history(envelope: Envelope, run: Run) -> Iterator[Event]:
 
 
 def _saved(content: Any) -> dict[str, Any]:
-    """Return a message that the server's model library wrote as JSON text; an empty object if it cannot be
-    parsed.
-    """
+    """Return a message that the server's model library wrote as JSON text; empty if it cannot be parsed."""
     if not isinstance(content, str):
         return snake_keys(content)
     try:

@@ -45,9 +45,7 @@ from streamweir.jsontext import write_json
 __all__ = ["EasyflowEncoder"]
 
 _ANY_NAME: Final = re.compile(r"([a-z][a-z0-9_-]{0,63})/([a-z][a-z0-9_-]{0,63})")
-"""The form of an event name whose domain or type is new, so that a stream of this dialect gets the
-name back.
-"""
+"""The form of an event name whose domain or type is new, so that this dialect gets the name back."""
 
 _OWN_NAME: Final = re.compile(rf"({'|'.join(sorted(DOMAINS))})/(\w+)")
 _SESSION_WORDS: Final = {state: word for word, state in SESSION_STATES.items()}
@@ -55,9 +53,7 @@ _STEP_WORDS: Final = {state: word for word, state in STEP_STATES.items()}
 _INTERACTION_WORDS: Final = {"requested": "request", "cancelled": "cancel", "resolved": "resolve"}
 _FORMS: Final = frozenset({"form", "questions", "approval"})
 _MISREAD: Final = frozenset({"tool_progress"})
-"""The types of this library that AIFlowy's pages would misread: they take any tool event for a call or its
-result.
-"""
+"""The types of this library that AIFlowy's pages would misread, as they take any tool event for a call."""
 
 
 class _Parts(NamedTuple):
@@ -120,9 +116,7 @@ class EasyflowEncoder(Encoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return the number of the piece, which changes from frame to frame; only the specification's
-        spelling has it.
-        """
+        """Return the number of the piece, which changes with each frame; only the specification has it."""
         del texts, stamp
         if isinstance(event, Content) and event.channel is not None:
             return None
@@ -210,9 +204,7 @@ class EasyflowEncoder(Encoder):
         return message
 
     def _aiflowy(self, parts: _Parts, meta: Meta, extra: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a message in the form in which fastjson writes the servers' beans: keys in order, without
-        null.
-        """
+        """Return a message as fastjson writes the servers' beans: keys in order, without null."""
         message: dict[str, Any] = {"domain": parts.domain.upper()}
         if "message_id" in meta:
             message["messageId"] = meta["message_id"]
@@ -289,9 +281,7 @@ def _step(event: Status) -> _Parts:
 
 
 def _error(event: Error) -> _Parts:
-    """Return the message of an error. An error that does not end the stream is a business error, else a
-    system error.
-    """
+    """Return the message of an error. It is a business error if the stream goes on, else a system error."""
     payload = {
         "code": event.code,
         "message": event.message,
@@ -319,9 +309,7 @@ def _other(event: Event) -> _Parts:
 
 
 def _interaction(event: Interaction) -> _Parts:
-    """Return the message of a question. EasyFlow has one form of question; other kinds are named in an extra
-    field.
-    """
+    """Return the message of a question. EasyFlow has one form; other kinds are named in an extra field."""
     fields = wire_data(event)
     for name in ("interaction_id", "kind", "state"):
         del fields[name]

@@ -35,9 +35,7 @@ _TEXTS: Final = (
     "reasoningText",
     "moduleLogo",
 )
-"""The fields of a node's record that are left out: its prompt and history, and text that is no part of the
-answer.
-"""
+"""The fields of a node's record that are left out: prompt, history, and text not of the answer."""
 
 _RECORD: Final = (*_TEXTS, "nodeId", "id", "moduleName", "moduleType", "runningTime", "error", "errorText")
 _CITATION: Final = {"id": "id", "sourceName": "title", "q": "snippet", "collectionId": "document_id"}
@@ -179,9 +177,7 @@ def _record(record: Mapping[str, Any]) -> Event:
 
 
 def _records(records: Iterable[Any]) -> Iterator[Event]:
-    """Yield the events of the repeated records of all nodes: sources of the answer, failures, and other
-    fields as data.
-    """
+    """Yield the events of the repeated records of nodes: sources, failures, and other fields as data."""
     rest: list[dict[str, Any]] = []
     for record in records:
         if not isinstance(record, dict):

@@ -26,9 +26,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _messages(outgoing: Outgoing) -> list[Message]:
-    """Return the messages that the chat does not know yet; an answer to a question is the user's next
-    message.
-    """
+    """Return the messages that the chat does not know yet; an answer is the user's next message."""
     if not outgoing.answers:
         return [_of_known_role(message) for message in outgoing.new_messages]
     (answer, *_) = outgoing.answers
@@ -38,9 +36,7 @@ def _messages(outgoing: Outgoing) -> list[Message]:
 
 
 def _of_known_role(message: Message) -> Message:
-    """Return the message; results of tools become texts of the user, because FastGPT does not know their
-    role.
-    """
+    """Return the message; results of tools become texts of the user, as FastGPT lacks their role."""
     if message["role"] in _ROLES:
         return message
     content = message.get("content", "")

@@ -36,9 +36,7 @@ _WHOLE: Final = (
     *("fileAnnotations", "action", "artifacts"),
 )
 _NOTHING: Final = frozenset({"start", "agentFlowExecutedData", "tts_start", "tts_end"})
-"""The events that are left out: the first token again, the trajectory with its prompts, and marks around
-speech.
-"""
+"""The events that are left out: the first token again, the trajectory with prompts, marks of speech."""
 
 
 class FlowiseDecoder(Decoder):

@@ -42,9 +42,7 @@ class UsedTools:
                 yield custom("tool", call)
 
     def read_asked(self, value: Any) -> Iterator[Event]:
-        """Yield the calls that the model asks for; an empty result means that the call has not been
-        run yet.
-        """
+        """Yield the calls that the model asks for; an empty result means that it has not been run."""
         calls = value if isinstance(value, list) else [value]
         return self.read([_asked(call) if isinstance(call, dict) else call for call in calls])
 

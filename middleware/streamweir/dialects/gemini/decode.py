@@ -53,9 +53,7 @@ class GeminiDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for candidates, and a lower one for an error, which all of Google's APIs may
-        have.
-        """
+        """Return a high score for candidates, and a lower one for an error, as of all Google APIs."""
         del event
         match fields:
             case {

@@ -35,9 +35,7 @@ _DEPTH: Final = 10
 
 
 def has_snake_case(data: bytes) -> bool:
-    """Return whether `data` holds the name of a field in snake_case, or a text that looks like such a
-    name.
-    """
+    """Return whether `data` holds a field's name in snake_case, or a text that looks like such a name."""
     return b"_" in data and _ANY.search(data) is not None
 
 

@@ -121,9 +121,7 @@ def _end_of(response: Mapping[str, Any], meta: Meta | None) -> Event:
 
 
 def citations(metadata: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the citations in `citationMetadata` or `groundingMetadata`, and the other fields of the
-    metadata.
-    """
+    """Return the citations in `citationMetadata` or `groundingMetadata`, and its other fields."""
     if not isinstance(metadata, dict):
         return [], None
     found = [

@@ -48,9 +48,7 @@ def _write(outgoing: Outgoing) -> Written:
 
 
 def _contents(outgoing: Outgoing) -> list[dict[str, Any]]:
-    """Return the messages except the system prompt. Consecutive messages of one role are joined, as results
-    have to be.
-    """
+    """Return the messages except the system prompt. Neighbours of one role are joined, as results must be."""
     messages = answered_calls(outgoing)
     calls = _Calls(messages, outgoing)
     contents: list[dict[str, Any]] = []

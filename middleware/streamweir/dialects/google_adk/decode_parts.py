@@ -149,9 +149,7 @@ def _sort_of(part: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _confirmed_later(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the calls that wait for a person's confirmation and have not run; their results are
-    placeholders.
-    """
+    """Return the calls that wait for a confirmation and have not run; their results are placeholders."""
     return object_in(object_in(event, "actions"), "requestedToolConfirmations")
 
 

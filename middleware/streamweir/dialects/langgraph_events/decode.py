@@ -117,9 +117,7 @@ class LanggraphEventsDecoder(Decoder):
         return self._graph.messages.summary
 
     def close(self) -> Iterator[Event]:
-        """Yield the end of the body if it was proper: an event has been read, and no message, call or run is
-        open.
-        """
+        """Yield the end of the body if it was proper: an event was read, no message, call or run is open."""
         yield from self._runs.close()
         if self.complete or self._graph.waits or (self._known and not self._is_open):
             yield from self._end()
@@ -173,9 +171,7 @@ class LanggraphEventsDecoder(Decoder):
         self.complete = self._runs.is_over
 
     def _listed(self, value: list[Any]) -> Iterator[Event]:
-        """Yield the events of a list of a graph: with a mode, a namespace or both, or a message with its
-        metadata.
-        """
+        """Yield the events of a graph's list: with mode, namespace or both, or a message with metadata."""
         match value:
             case [str(mode), part] if mode in MODES:
                 yield from self._mode(mode, "", part)
@@ -195,9 +191,7 @@ class LanggraphEventsDecoder(Decoder):
                 yield custom("message", value)
 
     def _part(self, namespace: str, part: Any) -> Iterator[Event]:
-        """Yield the events of a value without a mode, from a graph or a subgraph; its shape shows the
-        mode.
-        """
+        """Yield the events of a value without a mode, of a graph or a subgraph; its shape shows the mode."""
         match part:
             case [message, dict()] if is_message(message):
                 yield from self._mode("messages", namespace, part)

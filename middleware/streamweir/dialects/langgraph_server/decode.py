@@ -51,15 +51,11 @@ class LanggraphServerDecoder(Decoder):
         self._runs = ChainEvents(self._graph)
         self._begun = self._known = self._is_streamed = False
         self._pieces_in = ""
-        """The mode whose pieces of messages are read: if the client asked for several, the first that
-        arrived.
-        """
+        """The mode whose pieces of messages are read: if the client chose several, the first to arrive."""
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for the first event of a run; home-made servers also send states and
-        updates.
-        """
+        """Return a high score for the first event of a run; home-made servers send states and updates."""
         match event, fields:
             case "metadata", {"run_id": str(), "attempt": int()}:
                 return 0.97
@@ -92,9 +88,7 @@ class LanggraphServerDecoder(Decoder):
         return self._graph.messages.summary
 
     def close(self) -> Iterable[Event]:
-        """Return the end if the body is complete: no message or call is open, and more than the run's id has
-        arrived.
-        """
+        """Return the end of a complete body: no message or call open, and more than the run's id arrived."""
         if self._known and (self._graph.waits or not self._graph.messages.is_open):
             return self._end()
         return ()
@@ -123,9 +117,7 @@ class LanggraphServerDecoder(Decoder):
             yield from self._graph.read(mode, namespace, value)
 
     def _run(self, value: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the events of an `astream_events` event; events of models are left out if the modes of
-        messages repeat them.
-        """
+        """Yield the events of an `astream_events` event; models' are left out if messages repeat them."""
         if value["event"] in _PIECES:
             self._pieces_in = self._pieces_in or "events"
             if self._pieces_in != "events":

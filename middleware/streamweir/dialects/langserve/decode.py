@@ -1,6 +1,4 @@
-"""Reads the events of one answer: the output of the runnable, the events of its runs, or the log of
-its runs.
-"""
+"""Reads the events of one answer: the output of the runnable, the events or the log of its runs."""
 
 from __future__ import annotations
 
@@ -41,9 +39,7 @@ class LangserveDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Return a high score if the id of a run precedes data, or if data has a form that only this dialect
-        uses.
-        """
+        """Return a high score if the id of a run precedes data, or data has a form of this dialect alone."""
         messages = head_messages(head)
         return max((_score(messages, at) for at in range(min(len(messages), 3))), default=0.0)
 

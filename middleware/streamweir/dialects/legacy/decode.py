@@ -67,9 +67,7 @@ class LegacyDecoder(Decoder):
         self._began = False
         self._is_named = False
         self._is_nested = False
-        """Whether messages have their type as event name and their fields in `data`; the first message
-        decides.
-        """
+        """Whether messages have their type as event name and their fields in `data`; the first decides."""
         self._answered = False
         """Whether the last message was the whole answer, after which the body may end."""
 
@@ -111,9 +109,7 @@ class LegacyDecoder(Decoder):
 
     @property
     def shown_form(self) -> Options:
-        """The places of type and fields in the messages, as options of the encoder; empty for the usual
-        places.
-        """
+        """The places of type and fields in the messages, as encoder options; empty for the usual places."""
         if not (self._is_named or self._is_nested):
             return NO_OPTIONS
         return {"named": self._is_named, "nested": self._is_nested}

@@ -83,9 +83,7 @@ _VERDICTS: Final = VERDICTS | _FAILED
 
 
 def fields_of(message: Message) -> Message:
-    """Return the fields of a message, including the fields in `data` and `metadata` that it does not have
-    itself.
-    """
+    """Return the fields of a message, including those in `data` and `metadata` that it lacks."""
     fields: dict[str, Any] = {}
     for place in (message.get("metadata"), message.get("data"), message):
         if isinstance(place, dict):
@@ -245,9 +243,7 @@ def _result_in(fields: Message) -> Any:
 
 
 def _has_failed(fields: Message, error: Any) -> bool:
-    """Return whether a call failed: by its status, else by a flag, else by an error field; never by its
-    result.
-    """
+    """Return whether a call failed: by its status, else by a flag, else by an error; never by its result."""
     if "status" in fields and (status := text_of(fields["status"]).lower()):
         return status in _FAILED
     return fields.get("success") is False or fields.get("is_error") is True or bool(error)
@@ -324,9 +320,7 @@ def _error(message: Message, fields: Message) -> Event:
 
 
 def read_other(message: Message, fields: Message) -> Event:
-    """Return an event that the old vocabulary lacks: a standard event without metadata, or an event of the
-    application.
-    """
+    """Return an event that the old vocabulary lacks, in the standard's form or as the application's."""
     kind = text_of(message.get("type"))
     if kind in EVENT_TYPES and isinstance(message.get("data"), dict):
         return read_standard(message)

@@ -206,9 +206,7 @@ def _tool_result(event: ToolCallEnd, name: str | None) -> dict[str, Any]:
 
 
 def _problem(event: Warning | Error) -> dict[str, Any]:
-    """Return the message of a failure. An error that does not end the run is a warning: clients stop at an
-    `error`.
-    """
+    """Return the message of a failure. If the run goes on, it is a warning: clients stop at an `error`."""
     if isinstance(event, Warning):
         return present(type="warning", message=event.message, message_code=event.message_code)
     if not event.terminal:

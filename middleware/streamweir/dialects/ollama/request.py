@@ -84,9 +84,7 @@ def _images(message: Message, outgoing: Outgoing) -> Sequence[str]:
 
 
 def _generate(outgoing: Outgoing) -> dict[str, Any]:
-    """Return a request with one text, which includes the earlier conversation; the system prompt is
-    separate.
-    """
+    """Return a request with one text, which holds the earlier conversation; the system prompt is separate."""
     if outgoing.answers:
         raise outgoing.cannot_answer()
     if outgoing.request.get("tools"):

@@ -194,9 +194,7 @@ class OpenAIChatEncoder(ChatEncoder):
         return (Frame(write_json({"error": error_object(error.code, error.message)})),)
 
     def write_cancelled(self) -> Iterable[Frame]:
-        """Return the frames of an error that reports the cancellation: a finish reason would mean a complete
-        answer.
-        """
+        """Return the frames of an error that reports the cancellation: a finish reason would mean success."""
         self._has_failed = True
         return (Frame(write_json({"error": error_object("CANCELLED", CODES["CANCELLED"].message)})),)
 
@@ -209,9 +207,7 @@ class OpenAIChatEncoder(ChatEncoder):
         yield from self._chunks({}, reason, **found, **beside)
 
     def _extra_content(self, tool_id: str, opaque: Opaque | None) -> dict[str, Any]:
-        """Return the field with the opaque value of a call; empty if there is no value, or it has been
-        written.
-        """
+        """Return the field with the opaque value of a call; empty without a value, or if written."""
         if opaque is None or tool_id in self._signed:
             return {}
         self._signed.add(tool_id, None)

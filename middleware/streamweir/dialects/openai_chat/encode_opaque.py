@@ -20,9 +20,7 @@ DETAILS: Final = "reasoning_details"
 """The field of a message, or of a delta, that holds the details of the reasoning."""
 
 _DEMANDED: Final = "reasoning_content"
-"""The field that upstreams expect back. The value of another upstream is sealed, so that it is not sent in
-this field.
-"""
+"""The field that upstreams expect back. Another upstream's value is sealed, and not sent in this field."""
 
 
 class SealedDetails:

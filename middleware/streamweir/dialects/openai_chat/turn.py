@@ -104,9 +104,7 @@ class OpenAIChatTurn(TurnCollector):
         self._count(len(raw))
 
     def _call_of(self, piece: dict[str, Any]) -> _Call:
-        """Return the call that a piece belongs to: the call with its index; without an index, the
-        last call.
-        """
+        """Return the call that a piece belongs to: the call with its index; without one, the last call."""
         index, call_id = short_index(piece.get("index")), piece.get("id") or None
         call = self._by_index.get(index) if index is not None else self._calls[-1] if self._calls else None
         if call is None or (call_id is not None and call.call_id not in (None, call_id)):

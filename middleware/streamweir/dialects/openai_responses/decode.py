@@ -193,9 +193,7 @@ class ResponsesDecoder(Decoder):
         yield SessionStart(meta=meta_of(run_id=response.get("id"), extra=extra))
 
     def _whole(self, response: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the events of a response in place of a stream; parts that were streamed before are not read
-        twice.
-        """
+        """Yield the events of a response in place of a stream; streamed parts are not read twice."""
         yield from self._start(response)
         yield from self._end({name: value for name, value in response.items() if name in _SETTINGS})
 

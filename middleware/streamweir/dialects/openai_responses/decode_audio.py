@@ -19,9 +19,7 @@ __all__ = ["Audio"]
 
 _MEDIA_TYPE: Final = "audio/pcm"
 _PART: Final = 1 << 20
-"""The characters of base64, roughly, in one part: longer audio is sent in parts, so that little of it is
-kept.
-"""
+"""The characters of base64, roughly, in one part: longer audio is sent in parts, so little is kept."""
 
 _ENCODED: Final = re.compile(r"[^=]+={0,2}")
 
@@ -52,9 +50,7 @@ class Audio:
 
 
 def _joined(text: str) -> str:
-    """Return pieces of base64 as one text; each piece may have been encoded separately, with its own
-    padding.
-    """
+    """Return pieces of base64 as one text; each may have been encoded alone, with its own padding."""
     encoded = _ENCODED.findall(text)
     if len(encoded) < 2:
         return text

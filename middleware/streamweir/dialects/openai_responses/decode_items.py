@@ -209,9 +209,7 @@ class Items:
 
 
 def _encrypted(item: Mapping[str, Any]) -> Opaque | None:
-    """Return the opaque value of reasoning; None without encrypted content, because the id alone has
-    no use.
-    """
+    """Return the opaque value of reasoning; None without encrypted content, as the id alone has no use."""
     encrypted = item.get("encrypted_content")
     if not isinstance(encrypted, str) or not encrypted:
         return None

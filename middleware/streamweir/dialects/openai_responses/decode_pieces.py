@@ -35,9 +35,7 @@ class ArgumentText:
     def __init__(self) -> None:
         self._text = TextPieces()
         self._end: str | None = None
-        """The text that closes the begun JSON; None before the first piece; empty if the pieces themselves
-        are JSON.
-        """
+        """The text that closes the begun JSON; None before the first piece; empty if the pieces are JSON."""
         self._command: Any = None
 
     @property

@@ -262,9 +262,7 @@ class ResponsesEncoder(ChatEncoder):
         yield self._frame("failed", response=response)
 
     def write_cancelled(self) -> Iterator[Frame]:
-        """Yield the failed response of a run that was stopped; an incomplete response would look like an
-        answer.
-        """
+        """Yield the failed response of a stopped run; an incomplete one would look like an answer."""
         yield from self._finish_items()
         error = {"code": "CANCELLED", "message": CODES["CANCELLED"].message}
         yield self._frame("failed", response=self._response.failed(error, self._finished))

@@ -76,9 +76,7 @@ def _messages(outgoing: Outgoing, approvals: Sequence[Answer]) -> Sequence[Messa
 
 
 def _without_approved(message: Message, approved: set[str], outgoing: Outgoing) -> Message:
-    """Return the message without approved calls, except the calls that can be written as requests for
-    approval.
-    """
+    """Return the message without approved calls, except those that are written as requests for approval."""
     calls = message.get("tool_calls", [])
     kept = [call for call in calls if call["id"] not in approved or _is_request(call, outgoing)]
     return message if len(kept) == len(calls) else {**message, "tool_calls": kept}

@@ -140,9 +140,7 @@ class RagflowDecoder(Decoder):
             yield event
 
     def _message(self, message: dict[str, Any]) -> Iterator[Event]:
-        """Yield the events of a message, by its family. In each family, a frame with the code of a failure is
-        a failure.
-        """
+        """Yield the events of a message, by its family. A frame with the code of a failure is a failure."""
         match message:
             case {"event": "done"}:
                 yield from self._done()
@@ -219,9 +217,7 @@ class RagflowDecoder(Decoder):
         yield from self._envelope.read({"answer": text})
 
     def _done(self) -> Iterator[Event]:
-        """Yield the remaining events at `[DONE]`. It also follows failures, so it does not prove a
-        good end.
-        """
+        """Yield the remaining events at `[DONE]`. It follows failures, too, so it proves no good end."""
         yield from self._flush()
         if not self._run.begun:
             return
@@ -246,9 +242,7 @@ class RagflowDecoder(Decoder):
 
 
 def _is_plain_answer(message: Any) -> bool:
-    """Return whether a message is an envelope with only an answer. Most frames of a stream are such
-    messages.
-    """
+    """Return whether a message is an envelope with only an answer. Most frames are such messages."""
     if type(message) is not dict or len(message) != len(_ONLY_DATA) or "message" not in message:
         return False
     code, data = message.get("code"), message.get("data")

@@ -109,9 +109,7 @@ class AgentReader:
 
     @property
     def failure(self) -> Error | None:
-        """The failure of a node after which the run had no output. It is the end if no other end event
-        arrives.
-        """
+        """The failure of a node after which the run had no output; the end if no other arrives."""
         return self._failure
 
     @property
@@ -315,9 +313,7 @@ class AgentReader:
                 yield Content(text, meta=meta)
 
     def _message_end(self, data: Mapping[str, Any], rest: Mapping[str, Any] | None) -> Iterator[Event]:
-        """Yield the end of the current text. The nodes of a run share one message, so the message may
-        continue.
-        """
+        """Yield the end of the current text. The nodes of a run share one message, which may continue."""
         yield from self.flush()
         self._text.inside = None
         self._line = AnswerLine()

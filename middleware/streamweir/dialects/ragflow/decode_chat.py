@@ -82,9 +82,7 @@ class EnvelopeReader:
             yield from audio(data["audio_binary"], self._run.meta())
 
     def accepts_text(self, text: str) -> bool:
-        """Note one more text; return False if it may hold a tag or a failure, so that it has to be
-        decoded.
-        """
+        """Note one more text; return False if a tag or a failure may be in it, for the decoder."""
         return self._form.is_in_pieces and self._text.accepts_text(text) and self._line.accepts_text(text)
 
     def flush(self) -> Iterator[Event]:

@@ -42,9 +42,7 @@ class Run:
                 self._meta = self._meta_of_ids()
 
     def _meta_of_ids(self) -> Meta | None:
-        """Return the ids as metadata; the Go server's task id is left out, because it equals the
-        session id.
-        """
+        """Return the ids as metadata; the Go server's task id is left out, as it equals the session id."""
         ids = dict(self._ids)
         if ids.get("run_id") == ids.get("session_id"):
             ids.pop("run_id", None)

@@ -114,9 +114,7 @@ class ChatWriter(Writer):
 
 
 class CumulativeChatWriter(ChatWriter):
-    """Writes the whole answer until then in every frame, with thinking in its tags, so it has to keep the
-    answer.
-    """
+    """Writes the whole answer until then in every frame, with thinking in tags, so it keeps the answer."""
 
     can_replace = True
     time_key = None

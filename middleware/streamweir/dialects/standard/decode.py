@@ -38,9 +38,7 @@ class StandardDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for a known `type`, `data` and `metadata`; other dialects may have no
-        `metadata`.
-        """
+        """Return a high score for a known `type`, `data` and `metadata`; others may have no `metadata`."""
         del event
         return _evidence(fields)
 

@@ -32,9 +32,7 @@ _FLAGGED: Final = {
     "stopped": frozenset({"", "content", "done", "error", "status", "stopped"}),
     "done": frozenset({"", "content", "done"}),
 }
-"""For each flag of the stream: the types of messages in which it is a flag; in other types it is the app's
-own field.
-"""
+"""For each flag of the stream: the types of messages in which it is one; in others it is the app's field."""
 
 _WHOLE: Final = frozenset({"code_agent_thought", "code_agent_planning", "thought_step", "intermediate"})
 """The types of thoughts that arrive whole."""
@@ -43,9 +41,7 @@ _OWN_TYPES: Final = frozenset({*GRAPH, *CODE_AGENT}) - {"content", "error", "don
 
 
 class EnvelopeDecoder(Decoder):
-    """Reads the envelope, the flat form before it, and the forms of the copilot and of the agent service,
-    even mixed.
-    """
+    """Reads the envelope, the older flat form, and those of the copilot and the agent service, even mixed."""
 
     text_fields: ClassVar = TextFields(
         texts=(

@@ -113,9 +113,7 @@ def pieces(value: Any, meta: Meta | None) -> Iterator[Event]:
 
 
 def _text_block(kind: str, block: dict[str, Any], text: str, meta: Meta | None) -> Iterator[Event]:
-    """Yield the text of a block, with its other fields; if there is no text, an event for the other
-    fields.
-    """
+    """Yield the text of a block, with its other fields; without text, an event for the other fields."""
     rest = leftover(block, _TEXT_BLOCK)
     if text:
         event_class = Thinking if kind in _THINKING_BLOCKS else Content
@@ -199,9 +197,7 @@ def _node_end(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _model(message: Message, state: State) -> Event:
-    """Return the event of a model: the node and the usage. The prompt is left out, and the output repeats the
-    text.
-    """
+    """Return the event of a model: the node and the usage. The prompt and the repeated text are left out."""
     detail = leftover(message.fields, ("messages", "output", "model_name", "node_name", "thread_id"))
     return Status("model", state, message.text("model_name") or None, detail, meta=message.ids())
 
@@ -224,9 +220,7 @@ def _model_output(message: Message, run: Run) -> Iterator[Event]:
 
 
 def _is_dump(content: Any) -> bool:
-    """Return whether a text is Python's `repr` of a list of blocks, in which the server writes some
-    messages.
-    """
+    """Return whether a text is Python's `repr` of a list of blocks, as the server writes some messages."""
     return isinstance(content, str) and content.startswith(("[{'", '[{"', "[]"))
 
 

@@ -17,9 +17,7 @@ __all__ = ["Message", "Run"]
 
 _ENVELOPE: Final = frozenset({"type", "thread_id", "run_id", "node_name", "timestamp", *TRACE})
 _NO_NODE: Final = ("", "system", "unknown")
-"""Names that mean that there is no node: names of the server, and of the first pages that read the
-old form.
-"""
+"""Names that mean that there is no node: of the server, and of the first pages that read the old form."""
 _ROOM: Final = 512 << 10
 """The most bytes for the ids of the runs that have streamed text."""
 _SECONDS_BELOW: Final = 1e11
@@ -106,9 +104,7 @@ class Message:
         return meta_of(**{**fields, **ids})
 
     def _is_read_whole(self, known: Iterable[str | tuple[str, ...]]) -> bool:
-        """Return whether the message has only one field, as a piece of text has, and this field is
-        `known`.
-        """
+        """Return whether a message has only one field, as a piece of text has, and this field is `known`."""
         if len(self.fields) != 1:
             return False
         (name,) = self.fields
@@ -162,9 +158,7 @@ class Run:
         return f"thought_{self._thoughts}"
 
     def is_silent(self, run_id: str) -> bool:
-        """Return whether no text of this run was streamed. Text without a run id counts, because it may be of
-        any run.
-        """
+        """Return whether no text of this run was streamed; text without a run id may be of any run."""
         return short_id(run_id) not in self._streamed and "" not in self._streamed
 
     def add_usage(self, fields: Mapping[str, Any]) -> None:

@@ -40,9 +40,7 @@ def _read(fields: Fields) -> Request:
 
 
 def _command(fields: Fields) -> Request:
-    """Return the request in a body that a client posts to a waiting run; the answer is its `resume`, else the
-    command.
-    """
+    """Return the request that a client posts to a waiting run: the answer is its `resume` or the command."""
     thread_id, command = fields.text("thread_id"), fields.mapping("command") or {}
     value = command.get("resume", command)
     action = _ACTIONS[value] if isinstance(value, bool) else "submit"

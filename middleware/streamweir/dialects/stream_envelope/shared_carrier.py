@@ -21,9 +21,7 @@ _CARRIED: Final = frozenset(
 
 
 def carry(event: Event, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state that holds `event`; `extra` has the upstream's fields of the event that are to be
-    written.
-    """
+    """Return the state that holds `event`; `extra`: the upstream's fields of the event to write."""
     value: dict[str, Any] = {"type": event.type, "data": wire_data(event)}
     if event.meta:
         metadata = {
@@ -34,9 +32,7 @@ def carry(event: Event, extra: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_carried(state: Any, meta: Meta | None) -> Event | None:
-    """Return the event in `state`; None if it is a state of the graph. A carried error never ends the
-    stream.
-    """
+    """Return the event in `state`; None for a graph's state. Such an error never ends the stream."""
     match state:
         case {"agent_event": {"type": str(kind), "data": dict(data)} as value, **rest} if kind in _CARRIED:
             if kind == "error":

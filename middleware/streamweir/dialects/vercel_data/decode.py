@@ -50,9 +50,7 @@ class VercelDataDecoder(Decoder):
 
     @classmethod
     def detect(cls, head: bytes) -> float:
-        """Return a high score for a complete line with a code and a value of the kind that the code
-        requires.
-        """
+        """Return a high score for a complete line with a code and a value of the code's kind."""
         return 0.9 if any(map(_is_line, (message.data for message in head_messages(head)))) else 0.0
 
     def decode(self, frame: Frame) -> Iterable[Event]:

@@ -50,9 +50,7 @@ class Ending:
 
     @property
     def is_over(self) -> bool:
-        """Whether the last step has ended, and not with calls whose results the model gets in another
-        step.
-        """
+        """Whether the last step has ended, without calls whose results the model gets in another step."""
         return bool(self._reason) and self.may_end_here and not self.leaves_calls
 
     @property
@@ -62,9 +60,7 @@ class Ending:
 
     @property
     def error(self) -> Error | None:
-        """The failure of a run that broke off with a finish word other than `error`; None for a
-        proper end.
-        """
+        """The failure of a run that broke off by a finish word other than `error`; None for a proper end."""
         return finish_error(self._reason)
 
     def begin_step(self) -> None:

@@ -127,9 +127,7 @@ class VercelUiDecoder(Decoder):
 
 
 def _beside(message: Mapping[str, Any], kind: str) -> Iterable[Event]:
-    """Return an unknown event with the fields of a chunk that should have only a type; nothing if it has no
-    other fields.
-    """
+    """Return an unknown event with the fields of a chunk that should have only a type, if any."""
     return () if len(message) == 1 else (custom(kind, _rest(message)),)
 
 

@@ -56,9 +56,7 @@ class Texts:
         """The parts of the current step that have text: for each part a piece with an empty text."""
         self._resets = 0
         self._closed: set[str] = set()
-        """The ids of the current step's reasoning that a reset has closed; these ids mean other parts from
-        then on.
-        """
+        """The ids of the current step's reasoning that a reset has closed; later they mean other parts."""
 
     def next_step(self) -> list[Event]:
         """Return the ends of the open texts, because a later step does not continue them."""

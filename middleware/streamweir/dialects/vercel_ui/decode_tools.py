@@ -65,9 +65,7 @@ class Calls:
         self._step += 1
 
     def withdraw_step(self) -> list[Event]:
-        """Return the failed ends of the open calls of the current step, and withdraw the open approvals of
-        these calls.
-        """
+        """Return the failed ends of the open calls of the current step, and withdraw their approvals."""
         open_calls = [tool_id for tool_id, call in self._waiting.items() if call.step == self._step]
         events: list[Event] = []
         for tool_id in open_calls:

@@ -140,9 +140,7 @@ class VercelUiEncoder(Encoder):
         return [*begin, *written, *self._parts.sign_reasoning(event, metadata)]
 
     def _next_step(self) -> list[Chunk]:
-        """End the step if its calls have results: a step is one answer of the model with the results of its
-        calls.
-        """
+        """End the step if its calls have results: a step is one answer of the model with its results."""
         if not self._calls.close_step():
             return []
         return [*self._parts.end_all(), {"type": "finish-step"}, {"type": "start-step"}]

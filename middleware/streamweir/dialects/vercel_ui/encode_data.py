@@ -34,9 +34,7 @@ def data_chunk(event: Data) -> Chunk:
 
 
 def file_chunk(event: Data) -> Chunk:
-    """Return a file by its address, or by a data URL that holds the file; a file with only an id becomes
-    data.
-    """
+    """Return a file by its address, or by a data URL that holds it; a file with only an id becomes data."""
     given: Mapping[str, Any] = event.data if isinstance(event.data, dict) else {}
     if not (given.get("url") or given.get("base64")):
         return named_chunk(event)

@@ -54,9 +54,7 @@ class Calls:
         return is_over
 
     def piece(self, event: ToolCallDelta) -> list[Chunk]:
-        """Return the chunks of a piece of arguments; pieces before the tool's name are kept for the whole
-        call.
-        """
+        """Return the chunks of a piece of arguments; those before the tool's name wait for the whole call."""
         begun = event.tool_id in self._begun
         if not begun and not event.tool_name:
             return []
@@ -72,9 +70,7 @@ class Calls:
         return written
 
     def start(self, event: ToolCallStart) -> list[Chunk]:
-        """Return the chunks of a call; a page would run its own tool at once, so such a call gets no
-        arguments yet.
-        """
+        """Return the chunks of a call; a page would run its own tool at once, so it gets no arguments yet."""
         begin = [] if event.tool_id in self._begun else [self._begin(event)]
         self._started.add(event)
         return begin if self._is_pages(event.tool_id) else [*begin, self._available(event, **_OURS)]

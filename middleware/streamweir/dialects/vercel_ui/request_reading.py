@@ -49,9 +49,7 @@ def read_chat(fields: Fields) -> Request:
 
 
 class _Turn:
-    """One UI message of the assistant, which holds several messages of a model: one for each step, and
-    results of calls.
-    """
+    """One UI message of the assistant, with several messages of a model, one for each step, and results."""
 
     def __init__(self, role: str, message_id: str | None) -> None:
         self.answers: list[Answer] = []

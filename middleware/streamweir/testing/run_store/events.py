@@ -32,9 +32,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_of_many_claims_one_holds(self) -> None:
-        """Check that one token gets a run, whether claims come at once or later; its repeated claim
-        succeeds again.
-        """
+        """Check that one token gets a run, by claims at once or later; its repeated claim succeeds."""
         async with self._store() as store:
             run = new_run()
             claimed: list[str] = []
@@ -81,9 +79,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_an_append_repeated_is_done_already(self) -> None:
-        """Check that a repeated append stores nothing twice, because an answer may get lost; other events
-        are refused.
-        """
+        """Check that a repeated append stores nothing twice, as answers get lost; others are refused."""
         async with self._store() as store:
             run = await claimed(store)
             await store.append(run, "t", 0, [b"1", b"2"], ttl=TTL)
@@ -100,9 +96,7 @@ class EventRules(RunStoreRules):
 
     @in_event_loop
     async def test_of_many_appends_at_one_position_one_holds(self) -> None:
-        """Check that one of several simultaneous appends of different events succeeds, and the others are
-        refused.
-        """
+        """Check that one of several different appends at one time succeeds, and the others are refused."""
         async with self._store() as store:
             run = await claimed(store)
             stored: list[bytes] = []

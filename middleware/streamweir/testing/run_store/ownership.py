@@ -47,9 +47,7 @@ class OwnershipRules(RunStoreRules):
 
     @in_event_loop
     async def test_of_an_end_and_a_seizure_at_once_one_holds(self) -> None:
-        """Check that one of two ends is stored if a slow owner and another process end the run at one
-        time.
-        """
+        """Check that one of two ends is stored if a slow owner and another process end the run at once."""
         async with self._two_stores() as (store, other):
             runs = [await claimed(store) for _ in range(20)]
             await anyio.sleep(store.lease * 1.2)
@@ -105,9 +103,7 @@ class OwnershipRules(RunStoreRules):
 
     @in_event_loop
     async def test_the_owner_learns_of_a_cancel_and_of_readers(self) -> None:
-        """Check that the owner learns of a cancel and of readers when it renews; an ended run ignores
-        both.
-        """
+        """Check that the owner learns of a cancel and readers when it renews; an ended run ignores both."""
         async with self._two_stores() as (store, other):
             run = await claimed(store)
             signals = await store.renew(run, "t", ttl=TTL)

@@ -47,9 +47,7 @@ class RunStoreRules:
         raise NotImplementedError
 
     async def make_two_stores(self) -> tuple[RunStore, RunStore]:
-        """Return two stores that keep one set of runs, as two processes would; by default one store,
-        twice.
-        """
+        """Return two stores that keep one set of runs, as two processes; by default one store, twice."""
         store = await self.make_store()
         return store, store
 

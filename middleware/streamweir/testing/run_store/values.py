@@ -60,9 +60,7 @@ class ValueRules(RunStoreRules):
 
     @in_event_loop
     async def test_many_values_come_in_the_order_of_their_names(self) -> None:
-        """Check that unknown values are None, that a name may occur twice, and that each value is kept
-        from then on.
-        """
+        """Check: unknown values are None, a name may occur twice, and each value is kept from then on."""
         async with self._store() as store:
             names = [new_run() for _ in range(600)]
             for name in names[::2]:
