@@ -61,10 +61,7 @@ class ModelList:
         if wanted is not None and wanted not in names:
             protocol = self._protocol(is_anthropic=is_anthropic)
             await send_refusal(
-                send,
-                Refusal("MODEL_NOT_FOUND"),
-                request_id=scope["state"]["request_id"],
-                protocol=protocol,
+                send, Refusal("MODEL_NOT_FOUND"), request_id=scope["state"]["request_id"], protocol=protocol
             )
             return
         describe = self._anthropic if is_anthropic else self._openai

@@ -10,12 +10,7 @@ from streamweir.classification import classify_exception
 from streamweir.codec.base import Decoder, Encoder
 from streamweir.codec.detector import detect_dialect
 from streamweir.codec.registry import list_dialects, register_dialect
-from streamweir.context import (
-    RequestIDLogFilter,
-    bind_context,
-    collect_stream_warning,
-    current_request_id,
-)
+from streamweir.context import RequestIDLogFilter, bind_context, collect_stream_warning, current_request_id
 from streamweir.emit.in_process_events import stream_error_event, stream_warning_event
 from streamweir.errors import (
     ConfigurationError,

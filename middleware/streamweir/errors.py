@@ -359,11 +359,7 @@ class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def error_info(
-    code: str,
-    *,
-    reason: Reason | None = None,
-    retry_after_ms: int | None = None,
-    details: Any = None,
+    code: str, *, reason: Reason | None = None, retry_after_ms: int | None = None, details: Any = None
 ) -> ErrorInfo:
     """Return the row of `code` as an `ErrorInfo`.
 

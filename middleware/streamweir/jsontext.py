@@ -60,10 +60,7 @@ _MAX_INTEGER_DIGITS: Final = 1000
 _STRING: Final = LazyPattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 """Matches a string, or the beginning of a string that never ends; each byte is read once."""
 
-_STRETCH: Final = LazyPattern(
-    rb'(?:[^"]*+"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)){1,1000}+',
-    re.DOTALL,
-)
+_STRETCH: Final = LazyPattern(rb'(?:[^"]*+"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)){1,1000}+', re.DOTALL)
 """Matches up to a thousand strings and the text between them."""
 
 _HALVES: Final = LazyPattern(

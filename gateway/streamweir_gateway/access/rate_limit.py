@@ -38,11 +38,7 @@ class RateLimiter:
     """
 
     def __init__(
-        self,
-        limit: RateLimit,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        max_clients: int = MAX_CLIENTS,
+        self, limit: RateLimit, *, clock: Callable[[], float] = time.monotonic, max_clients: int = MAX_CLIENTS
     ) -> None:
         self.limit = limit
         self._requests = limit.requests

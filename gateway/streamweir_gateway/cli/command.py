@@ -76,14 +76,7 @@ def add_help(parser: argparse.ArgumentParser) -> None:
 
 
 def add_command(
-    commands: Commands,
-    name: str,
-    run: Run,
-    *,
-    usage: str,
-    summary: str,
-    description: str,
-    examples: str,
+    commands: Commands, name: str, run: Run, *, usage: str, summary: str, description: str, examples: str
 ) -> argparse.ArgumentParser:
     """Add the command `name`, which `run` executes; return its parser, to add arguments."""
     parser: argparse.ArgumentParser = commands.add_parser(

@@ -13,15 +13,7 @@ from streamweir.errors import ConfigurationError, UnknownDialectError
 from streamweir.jsontext import write_json_text
 from streamweir.requests.errors import RequestError
 from streamweir.translation.requests import planned_request
-from streamweir_gateway.cli.command import (
-    FAILED,
-    OK,
-    Commands,
-    Run,
-    UsageError,
-    add_command,
-    with_gateway,
-)
+from streamweir_gateway.cli.command import FAILED, OK, Commands, Run, UsageError, add_command, with_gateway
 from streamweir_gateway.cli.dialect_options import dialect_options
 from streamweir_gateway.cli.home_made import add_config_option, home_made
 from streamweir_gateway.cli.input_output import STDIN

@@ -15,12 +15,7 @@ from starlette.types import ASGIApp, Message, Scope
 from streamweir_gateway.connection.client_connection import ClientConnection, SwitchedProtocol
 from streamweir_gateway.connection.flow_control import FlowControl
 from streamweir_gateway.connection.request_parser import RequestHead
-from streamweir_gateway.connection.response_encoder import (
-    BodyFraming,
-    ResponseEncoder,
-    ResponseState,
-    chunk,
-)
+from streamweir_gateway.connection.response_encoder import BodyFraming, ResponseEncoder, ResponseState, chunk
 from streamweir_gateway.connection.sending_queue import reset, unsent_by_system
 
 __all__ = ["HttpExchange", "ServerConnection"]

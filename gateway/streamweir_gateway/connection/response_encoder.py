@@ -73,12 +73,7 @@ class ResponseEncoder:
         self._left = 0  # bytes left of `Content-Length`
 
     def start(
-        self,
-        status: int,
-        headers: Iterable[tuple[bytes, bytes]],
-        *,
-        date: bytes,
-        keep_alive: bool,
+        self, status: int, headers: Iterable[tuple[bytes, bytes]], *, date: bytes, keep_alive: bool
     ) -> bytes:
         """Return the head of the response.
 

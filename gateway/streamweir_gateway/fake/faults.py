@@ -146,14 +146,7 @@ def _in_body(
 ) -> FaultKind:
     shown = example or f"{name}@10"
     return FaultKind(
-        name,
-        group,
-        "body",
-        explanation,
-        shown,
-        has_position="@" in shown,
-        argument=argument,
-        default=default,
+        name, group, "body", explanation, shown, has_position="@" in shown, argument=argument, default=default
     )
 
 

@@ -15,12 +15,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from anyio import sleep, to_thread
-from prometheus_client import (
-    CONTENT_TYPE_PLAIN_0_0_4,
-    CollectorRegistry,
-    generate_latest,
-    multiprocess,
-)
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest, multiprocess
 from prometheus_client.openmetrics import exposition as openmetrics
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send

@@ -69,13 +69,7 @@ class _Console:
         ]
         self.links = WorkerLinks(link_path, self.book)
         self.api = ConsoleApi(
-            self.view,
-            self.book,
-            self.plots,
-            self.viewers,
-            self.links,
-            gateway=gateway,
-            token=entrance.token,
+            self.view, self.book, self.plots, self.viewers, self.links, gateway=gateway, token=entrance.token
         )
         self.guard = ConsoleGuard(self.api, entrance.token, self.view.console.hosts)
 

@@ -70,9 +70,7 @@ class Forwarding:
         )
         is_first = not way.addresses
         own = element(
-            address or b"unknown",
-            (is_first and way.host) or host,
-            (is_first and way.protocol) or scheme,
+            address or b"unknown", (is_first and way.host) or host, (is_first and way.protocol) or scheme
         )
         headers = [
             (b"X-Forwarded-For", b", ".join([*way.addresses, address or b"unknown"])),

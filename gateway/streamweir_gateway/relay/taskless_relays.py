@@ -139,13 +139,7 @@ class TasklessRelays:
             permit.release()
             return False
         relay = TasklessRelay(
-            exchange,
-            service,
-            sent,
-            permit=permit,
-            request_id=request_id,
-            trace=trace,
-            on_over=self._over,
+            exchange, service, sent, permit=permit, request_id=request_id, trace=trace, on_over=self._over
         )
         self._under_way[relay] = None
         self._streams.add(relay)

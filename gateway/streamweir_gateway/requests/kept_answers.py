@@ -81,12 +81,7 @@ def message_digest(message: Mapping[str, Any]) -> bytes:
 
 
 def _completed(
-    request: Request,
-    answers: list[Answer],
-    place: QuestionPlace,
-    questions: OpenQuestions,
-    *,
-    fills: bool,
+    request: Request, answers: list[Answer], place: QuestionPlace, questions: OpenQuestions, *, fills: bool
 ) -> KeptAnswers:
     """Complete answers that name their questions.
 

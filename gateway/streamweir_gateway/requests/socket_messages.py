@@ -18,11 +18,7 @@ from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.template_names import TemplateNames, found_sound
 from streamweir_gateway.upstream.request import UpstreamRequest
-from streamweir_gateway.upstream.websocket.request import (
-    BodyFraming,
-    WebSocketExchange,
-    WebSocketSettings,
-)
+from streamweir_gateway.upstream.websocket.request import BodyFraming, WebSocketExchange, WebSocketSettings
 
 __all__ = ["SocketMessages", "websocket_settings"]
 

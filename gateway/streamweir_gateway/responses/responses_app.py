@@ -138,8 +138,4 @@ _Verb: TypeAlias = Callable[[ResponsesApp, KeptResponses, ResponseCall], Awaitab
 
 def no_such_response() -> Refusal:
     """Return the refusal of a request about a response that is unknown under the client's key."""
-    return Refusal(
-        "ENDPOINT_NOT_FOUND",
-        "There is no such response.",
-        error={"code": "response_not_found"},
-    )
+    return Refusal("ENDPOINT_NOT_FOUND", "There is no such response.", error={"code": "response_not_found"})

@@ -90,8 +90,7 @@ class UpstreamRun(ResumableRun):
             owner=owner,
             retention=config.resume,
             unread=UnreadLimits(
-                stored=stored if is_bound else None,
-                detached=config.on_disconnect if is_bound else None,
+                stored=stored if is_bound else None, detached=config.on_disconnect if is_bound else None
             ),
         )
         self.failure: ErrorInfo | None = None

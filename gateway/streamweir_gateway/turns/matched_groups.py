@@ -114,10 +114,7 @@ def matched_groups(
 
 
 def _match_with_earlier(
-    found: list[MatchedGroup],
-    group: AssistantGroup,
-    messages: Sequence[Message],
-    own: Sequence[StoredTurn],
+    found: list[MatchedGroup], group: AssistantGroup, messages: Sequence[Message], own: Sequence[StoredTurn]
 ) -> MatchedGroup:
     """Return the match of a message and earlier messages of its turn, which are removed from `found`."""
     before = _free(found)

@@ -12,14 +12,7 @@ from streamweir.errors import CODES, MACHINE_CODE, ErrorType, Reason
 from streamweir.lazy_pattern import LazyPattern
 from streamweir.redaction import redact
 
-__all__ = [
-    "Classified",
-    "classify_failure",
-    "code_of_name",
-    "is_conclusive_code",
-    "most_exact",
-    "snake_case",
-]
+__all__ = ["Classified", "classify_failure", "code_of_name", "is_conclusive_code", "most_exact", "snake_case"]
 
 
 class Classified(msgspec.Struct, frozen=True):

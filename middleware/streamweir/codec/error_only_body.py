@@ -23,12 +23,7 @@ from streamweir.errors import MalformedEvent
 from streamweir.events import Data, Error, Event
 from streamweir.framing import Frame
 
-__all__ = [
-    "ErrorOnlyBody",
-    "error_event_of",
-    "error_only_body",
-    "first_message",
-]
+__all__ = ["ErrorOnlyBody", "error_event_of", "error_only_body", "first_message"]
 
 
 _MAY_BE_FAILURES: Final = frozenset({Error, Data})

@@ -47,10 +47,7 @@ class Part(NamedTuple):
 
 
 def parts_of_turn(
-    folded: Mapping[str, Any],
-    *,
-    with_tools: bool = True,
-    has_form: HasForm | None = None,
+    folded: Mapping[str, Any], *, with_tools: bool = True, has_form: HasForm | None = None
 ) -> list[Part]:
     """Return the parts of a whole answer in the order of the stream.
 

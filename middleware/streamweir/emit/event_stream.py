@@ -111,11 +111,7 @@ class EventStream:
         if shares:
             collector.attach()
         self._sending = EventSending(
-            EventSource(content),
-            stream,
-            collector,
-            heartbeat=interval,
-            owns_collector=not shares,
+            EventSource(content), stream, collector, heartbeat=interval, owns_collector=not shares
         )
         self._context = copy_context()
         self._pieces: _Handover | None = None

@@ -46,10 +46,7 @@ def stream_warning_event(
 
 
 def stream_error_event(
-    error: BaseException | ErrorInfo,
-    *,
-    framing: Literal["sse", "ndjson"] = "sse",
-    debug: bool = False,
+    error: BaseException | ErrorInfo, *, framing: Literal["sse", "ndjson"] = "sse", debug: bool = False
 ) -> str:
     """Return a framed terminal error, to be sent as the last event of a stream; an exception is logged.
 

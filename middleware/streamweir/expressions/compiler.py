@@ -221,8 +221,7 @@ class _Compiler:
         types = [*function.types, *[last] * (len(arguments) - len(function.types))]
         checked = [*zip(arguments, types, strict=False)]
         return lambda value, scope: call(
-            scope,
-            *[_checked(argument(value, scope), allowed) for argument, allowed in checked],
+            scope, *[_checked(argument(value, scope), allowed) for argument, allowed in checked]
         )
 
     def _argument(self, node: Node) -> Evaluate:

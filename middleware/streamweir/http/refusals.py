@@ -17,14 +17,7 @@ from streamweir.http.sending import Send, send_whole
 from streamweir.jsontext import write_json
 from streamweir.refusal_codes import REFUSALS
 
-__all__ = [
-    "Refusal",
-    "envelope",
-    "failure_parts",
-    "refusal_parts",
-    "send_failure",
-    "send_refusal",
-]
+__all__ = ["Refusal", "envelope", "failure_parts", "refusal_parts", "send_failure", "send_refusal"]
 
 
 class Refusal(Exception):

@@ -8,13 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from streamweir.classification.failure_signs import has_failure_sign, is_failing_name
-from streamweir.learning.field_names import (
-    ARGUMENTS,
-    ERROR_WORDS,
-    RESULTS,
-    plain,
-    words_of,
-)
+from streamweir.learning.field_names import ARGUMENTS, ERROR_WORDS, RESULTS, plain, words_of
 from streamweir.learning.foreign_words import english
 from streamweir.learning.groups import PRESENT, Condition, is_a_name
 from streamweir.learning.places import Place, places_in

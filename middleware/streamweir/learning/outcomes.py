@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamweir.classification.failure_signs import has_failure_sign
-from streamweir.learning.field_names import (
-    plain,
-)
+from streamweir.learning.field_names import plain
 from streamweir.learning.groups import Condition, Group, Message, is_tool_message
 from streamweir.learning.outcome_signs import condition_of, kind_of, may_show_outcome, sign_of
 from streamweir.learning.places import Place, places_in

@@ -8,12 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from streamweir.learning.field_names import (
-    TEXT_RANKS,
-    USAGE,
-    plain,
-    words_of,
-)
+from streamweir.learning.field_names import TEXT_RANKS, USAGE, plain, words_of
 from streamweir.learning.groups import Condition, Group, is_a_name
 from streamweir.learning.outcome_signs import (
     DEEPEST,
@@ -89,10 +84,7 @@ _LIKELY_CODES: Final = frozenset({0, 1, 200})
 
 
 def seen_values(
-    messages: Sequence[Any],
-    named: set[Place],
-    shared: set[tuple[Place, str]],
-    failed: Sequence[Any] = (),
+    messages: Sequence[Any], named: set[Place], shared: set[tuple[Place, str]], failed: Sequence[Any] = ()
 ) -> list[Condition]:
     """Return a condition for each flag, number or word of frames that end a run or a call.
 

@@ -22,14 +22,7 @@ from streamweir.learning.foreign_words import english
 from streamweir.learning.groups import Condition
 from streamweir.learning.kinds import is_end_mark
 from streamweir.learning.places import Parsed, Place, value_at
-from streamweir.learning.series import (
-    Mode,
-    Series,
-    closing_repetitions,
-    mirrors,
-    mode_of,
-    repeats,
-)
+from streamweir.learning.series import Mode, Series, closing_repetitions, mirrors, mode_of, repeats
 from streamweir.learning.units import At, Unit
 
 __all__ = ["Text", "texts_in"]

@@ -11,13 +11,7 @@ from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json_text, same_json, write_json_text
 from streamweir.requests.canonical import Opaque, ToolCall
 
-__all__ = [
-    "arguments_object",
-    "arguments_of",
-    "arguments_text_of",
-    "made_call",
-    "text_of_arguments",
-]
+__all__ = ["arguments_object", "arguments_of", "arguments_text_of", "made_call", "text_of_arguments"]
 
 
 def arguments_of(value: Any) -> dict[str, Any]:

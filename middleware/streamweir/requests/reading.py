@@ -16,13 +16,7 @@ from streamweir.requests.canonical import FIELDS, Message, Request
 from streamweir.requests.canonical_reader import read_canonical_answers
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import Fields
-from streamweir.requests.messages import (
-    check_count,
-    files_of,
-    last_user_index,
-    text_of_message,
-    tool_results,
-)
+from streamweir.requests.messages import check_count, files_of, last_user_index, text_of_message, tool_results
 from streamweir.requests.repeated_keys import DECIDING_KEYS, repeated_key
 from streamweir.requests.sides import RequestReader
 

@@ -21,15 +21,7 @@ from streamweir.requests.own_turns import with_own_turns
 from streamweir.requests.sides import RequestReader, RequestWriter, Threads
 from streamweir.requests.written import NOTHING, Upload, Written
 
-__all__ = [
-    "Plan",
-    "Target",
-    "made_ids",
-    "of_new_conversation",
-    "plan_request",
-    "shown",
-    "upstream_thread",
-]
+__all__ = ["Plan", "Target", "made_ids", "of_new_conversation", "plan_request", "shown", "upstream_thread"]
 
 _FIELDS: Final = ("tools", "inputs", "state", "context", "response_format")
 

@@ -25,12 +25,7 @@ SectionType = TypeVar("SectionType", bound="Section")
 class Section(BaseModel):
     """A mapping in the file. `model_fields_set` names the keys that were written in it or merged into it."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        validate_default=True,
-        hide_input_in_errors=True,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, hide_input_in_errors=True)
 
 
 class Derived(NamedTuple):

@@ -12,12 +12,7 @@ from urllib.parse import urlsplit
 from streamweir_gateway.config.diagnostics import InvalidValue
 from streamweir_gateway.config.values.scalars import NAME_PATTERN, Scalar, read_text, text_schema
 
-__all__ = [
-    "UPSTREAM_REFERENCE",
-    "UPSTREAM_URL",
-    "demo_dialect",
-    "is_url",
-]
+__all__ = ["UPSTREAM_REFERENCE", "UPSTREAM_URL", "demo_dialect", "is_url"]
 
 _DEMO: Final = "demo:"
 _SCHEMES: Final = frozenset({"http", "https", "ws", "wss"})

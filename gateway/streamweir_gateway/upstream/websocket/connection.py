@@ -19,14 +19,7 @@ import os
 from collections.abc import Callable, Hashable
 from typing import Final, cast
 
-from streamweir.framing.websocket import (
-    CLOSE,
-    PING,
-    PONG,
-    PROTOCOL_ERROR,
-    WebSocketFrame,
-    WebSocketReader,
-)
+from streamweir.framing.websocket import CLOSE, PING, PONG, PROTOCOL_ERROR, WebSocketFrame, WebSocketReader
 from streamweir_gateway.upstream.failures import InvalidResponse, Unreachable, UpstreamFailure
 from streamweir_gateway.upstream.request import Headers
 from streamweir_gateway.upstream.websocket.failures import MessageTooBig, ProtocolBreach, SocketClosed

@@ -111,10 +111,7 @@ class WebSocketTransport:
         self, origin: Origin, handshake: Handshake, connect_timeout: float | None
     ) -> WebSocketConnection:
         connection = WebSocketConnection(
-            handshake,
-            limit=self._settings.event_bytes,
-            ping=self._settings.ping,
-            on_end=self._forget,
+            handshake, limit=self._settings.event_bytes, ping=self._settings.ping, on_end=self._forget
         )
         await connect(
             resolve(origin.host, origin.port),

@@ -27,15 +27,7 @@ from streamweir.codec.coerce import (
 from streamweir.codec.families.langchain_forms import ROLES, plain_message, texts_of
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
-from streamweir.events import (
-    Content,
-    Event,
-    Meta,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-    Whole,
-)
+from streamweir.events import Content, Event, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart, Whole
 from streamweir.ids import RecentIds, room_for, short_id
 from streamweir.jsontext import write_json
 from streamweir.options.limits import EVENT_BYTES

@@ -11,30 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.classification.failure_signs import reports_failure
-from streamweir.codec.coerce import (
-    and_extra,
-    custom,
-    leftover,
-    meta_of,
-    named_data,
-    text_of,
-    tool_error,
-)
+from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, named_data, text_of, tool_error
 from streamweir.codec.families.langchain_blocks import MessageBlocks, is_block_event
 from streamweir.codec.families.langchain_forms import is_message, plain_message
 from streamweir.codec.families.langchain_messages import UNMARKED, ChainMessages
 from streamweir.codec.families.langgraph_interrupts import interrupt_of
 from streamweir.errors import MalformedEvent
-from streamweir.events import (
-    Data,
-    Event,
-    Interaction,
-    Meta,
-    State,
-    Status,
-    ToolCallEnd,
-    ToolCallProgress,
-)
+from streamweir.events import Data, Event, Interaction, Meta, State, Status, ToolCallEnd, ToolCallProgress
 from streamweir.ids import RecentIds, short_id
 from streamweir.jsontext import write_json_text
 from streamweir.options.limits import EVENT_BYTES

@@ -21,17 +21,7 @@ from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETA
 from streamweir.codec.families.openai_usage import TOKENS, tokens_in
 from streamweir.codec.families.plain_chunks import plain_chunk
 from streamweir.codec.finish import finish_error
-from streamweir.events import (
-    Content,
-    Data,
-    Event,
-    Meta,
-    Reference,
-    SessionEnd,
-    SessionStart,
-    Thinking,
-    Whole,
-)
+from streamweir.events import Content, Data, Event, Meta, Reference, SessionEnd, SessionStart, Thinking, Whole
 from streamweir.ids import short_id
 from streamweir.options.limits import EVENT_BYTES
 

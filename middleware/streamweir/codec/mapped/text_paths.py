@@ -28,10 +28,7 @@ _CONTAINERS: Final[tuple[Path, ...]] = ((), ("metadata",), ("meta",))
 
 
 def text_fields(
-    rules: Iterable[Rule],
-    words: Iterable[Words],
-    unwrap: Path | None,
-    base: TextFields | None,
+    rules: Iterable[Rule], words: Iterable[Words], unwrap: Path | None, base: TextFields | None
 ) -> TextFields | None:
     """Return the places of the texts; None if the places are not certain.
 

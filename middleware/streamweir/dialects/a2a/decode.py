@@ -19,12 +19,7 @@ from streamweir.dialects.a2a.decode_envelope import (
     objects_in,
     state_of,
 )
-from streamweir.dialects.a2a.decode_parts import (
-    Part,
-    part_events,
-    parts_of,
-    text_of_parts,
-)
+from streamweir.dialects.a2a.decode_parts import Part, part_events, parts_of, text_of_parts
 from streamweir.dialects.a2a.decode_progress import Progress
 from streamweir.dialects.a2a.decode_questions import INTERRUPT, interrupts_of, questions_of
 from streamweir.dialects.a2a.decode_steps import step_events

@@ -58,8 +58,4 @@ def read_metadata(message: Mapping[str, Any], known: frozenset[str], *words: str
     if beside:
         rest["metadata"] = beside
     all_ids: dict[str, Any] = {"node_id": message.get("subagentRunId"), **ids, **own}
-    return meta_of(
-        **all_ids,
-        duration_ms=milliseconds(given.get("duration_ms")),
-        extra=rest,
-    )
+    return meta_of(**all_ids, duration_ms=milliseconds(given.get("duration_ms")), extra=rest)

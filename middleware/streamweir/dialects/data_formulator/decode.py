@@ -19,16 +19,7 @@ from streamweir.dialects.data_formulator.decode_tool_calls import Actions, OpenC
 from streamweir.dialects.data_formulator.shared_failures import error_event, operation_failure, text_failure
 from streamweir.dialects.data_formulator.shared_vocabulary import ENDINGS, ENDPOINT_OF_PATH, ENDPOINT_OF_TYPE
 from streamweir.errors import MalformedEvent
-from streamweir.events import (
-    Content,
-    Error,
-    Event,
-    Interaction,
-    Meta,
-    SessionEnd,
-    Thinking,
-    ToolCallEnd,
-)
+from streamweir.events import Content, Error, Event, Interaction, Meta, SessionEnd, Thinking, ToolCallEnd
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json
 from streamweir.own_warnings import own_warning

@@ -11,15 +11,7 @@ from typing import Any, Final
 from streamweir.codec.coerce import dataframe, leftover, named_data, present, text_of
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.dialects.data_formulator.shared_failures import agent_error
-from streamweir.events import (
-    Content,
-    Data,
-    Event,
-    SessionEnd,
-    Thinking,
-    ToolCallProgress,
-    ToolCallStart,
-)
+from streamweir.events import Content, Data, Event, SessionEnd, Thinking, ToolCallProgress, ToolCallStart
 
 __all__ = [
     "action_called",

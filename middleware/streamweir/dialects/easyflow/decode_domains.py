@@ -34,12 +34,7 @@ from streamweir.events import (
 )
 from streamweir.ids import short_id
 
-__all__ = [
-    "READERS",
-    "read_error",
-    "read_interaction",
-    "read_other",
-]
+__all__ = ["READERS", "read_error", "read_interaction", "read_other"]
 
 Reader = Callable[[Envelope, Run], Iterable[Event]]
 

@@ -48,7 +48,5 @@ def in_camel_case(value: Any, depth: int = 0) -> Any:
     if not isinstance(value, dict):
         return value
     return with_own_names(
-        value,
-        _KNOWN,
-        lambda own, held: held if own in _APPLICATION else in_camel_case(held, depth + 1),
+        value, _KNOWN, lambda own, held: held if own in _APPLICATION else in_camel_case(held, depth + 1)
     )

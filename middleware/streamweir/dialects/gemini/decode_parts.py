@@ -9,16 +9,7 @@ import msgspec
 
 from streamweir.codec.coerce import arguments, custom, leftover, objects_in, text_of
 from streamweir.codec.families.gemini_content import CodeRuns, file_of
-from streamweir.events import (
-    Content,
-    Event,
-    Interaction,
-    Meta,
-    Opaque,
-    Thinking,
-    ToolCallEnd,
-    ToolCallStart,
-)
+from streamweir.events import Content, Event, Interaction, Meta, Opaque, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.ids import made_call_id
 
 __all__ = ["Parts", "citations"]

@@ -127,9 +127,7 @@ class GoogleAdkDecoder(Decoder):
         if self._message_id is None:
             self._message_id = text_of(event.get("id"))
         return meta_of(
-            message_id=self._message_id,
-            run_id=event.get("invocationId"),
-            node_name=event.get("author"),
+            message_id=self._message_id, run_id=event.get("invocationId"), node_name=event.get("author")
         )
 
     def _count(self, usage: Any) -> None:

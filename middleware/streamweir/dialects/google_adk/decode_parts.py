@@ -17,16 +17,7 @@ from streamweir.codec.coerce import (
     tool_error,
 )
 from streamweir.codec.families.gemini_content import CodeRuns, file_of
-from streamweir.events import (
-    Content,
-    Event,
-    Interaction,
-    Meta,
-    Thinking,
-    ToolCallEnd,
-    ToolCallStart,
-    Whole,
-)
+from streamweir.events import Content, Event, Interaction, Meta, Thinking, ToolCallEnd, ToolCallStart, Whole
 from streamweir.ids import short_id
 
 __all__ = ["Form", "Parts"]

@@ -119,8 +119,5 @@ def _count(value: Any) -> int:
 
 
 WRITER: Final = RequestWriter(
-    _write,
-    history="new",
-    threads="uuid",
-    takes=frozenset({"system", "history", "files", "inputs"}),
+    _write, history="new", threads="uuid", takes=frozenset({"system", "history", "files", "inputs"})
 )

@@ -97,8 +97,5 @@ def _generate(outgoing: Outgoing) -> dict[str, Any]:
 
 
 WRITER: Final = RequestWriter(
-    _write,
-    history="all",
-    takes=frozenset({"system", "history", "files", "tools"}),
-    native_opaque="ollama",
+    _write, history="all", takes=frozenset({"system", "history", "files", "tools"}), native_opaque="ollama"
 )

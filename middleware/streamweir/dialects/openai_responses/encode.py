@@ -29,11 +29,7 @@ from streamweir.dialects.openai_responses.encode_items import (
     steps_of_call,
 )
 from streamweir.dialects.openai_responses.encode_output import Output
-from streamweir.dialects.openai_responses.encode_response import (
-    ECHOED_FIELDS,
-    Response,
-    response_error,
-)
+from streamweir.dialects.openai_responses.encode_response import ECHOED_FIELDS, Response, response_error
 from streamweir.dialects.openai_responses.shared_ids import ItemIds, made_id
 from streamweir.dialects.openai_responses.shared_words import NAME
 from streamweir.errors import CODES

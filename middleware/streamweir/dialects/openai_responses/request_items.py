@@ -182,12 +182,7 @@ class _Turn:
                 "name": call["name"],
                 "arguments": given,
             }
-        return without_absent(
-            type=kind,
-            id=self._id_of(call),
-            call_id=call["id"],
-            **_arguments(kind, call),
-        )
+        return without_absent(type=kind, id=self._id_of(call), call_id=call["id"], **_arguments(kind, call))
 
     def _id_of(self, item: Part | ToolCall) -> str | None:
         return native_text(self._outgoing.opaque_of(item) or {}, "id") if self._has_reasoning else None

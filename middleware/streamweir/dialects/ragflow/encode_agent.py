@@ -288,13 +288,7 @@ def _node(event: Status, own: Mapping[str, Any]) -> tuple[str, Message]:
 
 
 def _finished(
-    identity: str,
-    name: str,
-    kind: str,
-    outputs: Any,
-    *,
-    error: str | None = None,
-    took: int = 0,
+    identity: str, name: str, kind: str, outputs: Any, *, error: str | None = None, took: int = 0
 ) -> Message:
     return {
         "inputs": {},

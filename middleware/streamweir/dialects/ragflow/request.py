@@ -123,9 +123,7 @@ def _chat(outgoing: Outgoing) -> list[Written]:
         session = Taken("thread_id")
         requests.append(
             Written(
-                {"name": _name(outgoing)},
-                path=f"{found['chat']}/sessions",
-                takes={"thread_id": "data.id"},
+                {"name": _name(outgoing)}, path=f"{found['chat']}/sessions", takes={"thread_id": "data.id"}
             )
         )
     body = without_absent(question=outgoing.text, stream=True, session_id=session)

@@ -35,10 +35,7 @@ def _planning(message: Message, run: Run) -> Iterator[Event]:
 def _code(message: Message, run: Run) -> Iterator[Event]:
     run.code_is_open = True
     yield ToolCallStart(
-        tool_id="",
-        tool_name=_TOOL,
-        arguments={"code": message.text(*_CODE)},
-        meta=message.meta(_CODE),
+        tool_id="", tool_name=_TOOL, arguments={"code": message.text(*_CODE)}, meta=message.meta(_CODE)
     )
 
 

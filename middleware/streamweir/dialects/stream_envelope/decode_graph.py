@@ -179,9 +179,7 @@ def _node(message: Message, state: State) -> Event:
         message.text("node_label", "node_name") or message.node_name or None,
         message.fields.get("detail"),
         meta=message.meta(
-            *known,
-            node_id=message.text("node_id"),
-            duration_ms=milliseconds(message.fields.get("duration")),
+            *known, node_id=message.text("node_id"), duration_ms=milliseconds(message.fields.get("duration"))
         ),
     )
 

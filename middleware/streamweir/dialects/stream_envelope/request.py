@@ -58,10 +58,7 @@ def _write(outgoing: Outgoing) -> Written:
     files = [url_of(part) for part in outgoing.files()]
     metadata = {**outgoing.extra.get("metadata", {}), **without_absent(files=files)}
     body = without_absent(
-        message=outgoing.text,
-        thread_id=outgoing.thread_id,
-        graph_id=inputs.get(_GRAPH),
-        metadata=metadata,
+        message=outgoing.text, thread_id=outgoing.thread_id, graph_id=inputs.get(_GRAPH), metadata=metadata
     )
     return Written({**outgoing.extra, **body})
 
