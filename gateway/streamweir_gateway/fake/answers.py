@@ -12,7 +12,7 @@ from streamweir_gateway.fake.steps import FOR_EVER, Break, Pause, Raw, Steps
 
 __all__ = ["answer_steps", "connection_steps", "head_steps", "refusal_steps"]
 
-_HTML: Final = f"<!DOCTYPE html><html><title>Sign in</title><pre>{TEXT}</pre></html>"
+_HTML: Final = f"<!DOCTYPE html><html><title>Sign in</title><pre>{TEXT}</pre></html>".encode()
 _PICTURE: Final = b"\x89PNG\r\n\x1a\n" + TEXT.encode()
 _INFORMATIONAL: Final = ("100 Continue", "102 Processing", "103 Early Hints")
 
@@ -98,40 +98,26 @@ def _no_content(_: Fault, __: str) -> _Answer:
     return "204 No Content", [], b""
 
 
-def _html(_: Fault, __: str) -> _Answer:
-    return "200 OK", ["Content-Type: text/html; charset=utf-8"], _HTML.encode()
+def _fixed(body: bytes, content_type: str | None = None) -> Callable[[Fault, str], _Answer]:
+    """Return a function that answers with `body`; by default its type is that of a stream."""
+    return lambda _, media_type: ("200 OK", [f"Content-Type: {content_type or media_type}"], body)
 
 
-def _html_stream(_: Fault, media_type: str) -> _Answer:
-    return "200 OK", [f"Content-Type: {media_type}"], _HTML.encode()
-
-
-def _json_envelope(_: Fault, __: str) -> _Answer:
-    envelope = {
-        "status": "error",
-        "code": 500,
-        "message": TEXT,
-        "data": None,
-        "error": {"code": "INTERNAL_ERROR", "message": TEXT},
-    }
-    return "200 OK", ["Content-Type: application/json"], json.dumps(envelope).encode()
-
-
-def _empty(_: Fault, media_type: str) -> _Answer:
-    return "200 OK", [f"Content-Type: {media_type}"], b""
-
-
-def _wrong_type(_: Fault, __: str) -> _Answer:
-    return "200 OK", ["Content-Type: image/png"], _PICTURE
-
+_ENVELOPE: Final = {
+    "status": "error",
+    "code": 500,
+    "message": TEXT,
+    "data": None,
+    "error": {"code": "INTERNAL_ERROR", "message": TEXT},
+}
 
 _ANSWERS: Final[Mapping[str, Callable[[Fault, str], _Answer]]] = {
     "status": _status,
     "redirect": _redirect,
     "no-content": _no_content,
-    "html": _html,
-    "html-stream": _html_stream,
-    "json-envelope": _json_envelope,
-    "empty": _empty,
-    "wrong-type": _wrong_type,
+    "html": _fixed(_HTML, "text/html; charset=utf-8"),
+    "html-stream": _fixed(_HTML),
+    "json-envelope": _fixed(json.dumps(_ENVELOPE).encode(), "application/json"),
+    "empty": _fixed(b""),
+    "wrong-type": _fixed(_PICTURE, "image/png"),
 }

@@ -53,28 +53,12 @@ def can_be_damaged(event: bytes) -> bool:
     return _value_of(event) is not None
 
 
-def _bad_utf8(event: bytes, _: int) -> bytes:
-    return _with_text(event, lambda text: f"{text}{_HOLE}", b"\xff\xfe\xc3(\xe2\x82")
+def _filled(filling: bytes) -> Damage:
+    return lambda event, _: _with_text(event, filling)
 
 
-def _nul(event: bytes, _: int) -> bytes:
-    return _with_text(event, lambda text: f"{text}{_HOLE}", b"\\u0000")
-
-
-def _nul_byte(event: bytes, _: int) -> bytes:
-    return _with_text(event, lambda text: f"{text}{_HOLE}", b"\0")
-
-
-def _surrogate(event: bytes, _: int) -> bytes:
-    return _with_text(event, lambda text: f"{text}{_HOLE}", b"\\ud83d \\udca9\\ud83d")
-
-
-def _nan(event: bytes, _: int) -> bytes:
-    return _with_numbers(event, b"NaN", {"nan": b"NaN", "infinity": b"Infinity", "minus": b"-Infinity"})
-
-
-def _huge_int(event: bytes, _: int) -> bytes:
-    return _with_numbers(event, _HUGE, {"huge": _HUGE, "minus": b"-" + _HUGE, "exponent": b"1e999"})
+def _numbered(number: bytes, fields: Mapping[str, bytes]) -> Damage:
+    return lambda event, _: _with_numbers(event, number, fields)
 
 
 def _duplicate_keys(event: bytes, _: int) -> bytes:
@@ -94,12 +78,12 @@ def _long_line(event: bytes, size: int) -> bytes:
 
 
 DAMAGES: Final[Mapping[str, Damage]] = {
-    "bad-utf8": _bad_utf8,
-    "nul": _nul,
-    "nul-byte": _nul_byte,
-    "surrogate": _surrogate,
-    "nan": _nan,
-    "huge-int": _huge_int,
+    "bad-utf8": _filled(b"\xff\xfe\xc3(\xe2\x82"),
+    "nul": _filled(b"\\u0000"),
+    "nul-byte": _filled(b"\0"),
+    "surrogate": _filled(b"\\ud83d \\udca9\\ud83d"),
+    "nan": _numbered(b"NaN", {"nan": b"NaN", "infinity": b"Infinity", "minus": b"-Infinity"}),
+    "huge-int": _numbered(_HUGE, {"huge": _HUGE, "minus": b"-" + _HUGE, "exponent": b"1e999"}),
     "duplicate-keys": _duplicate_keys,
     "nested": _nested,
     "long-line": _long_line,
@@ -128,16 +112,15 @@ def _with_value(event: bytes, value: Any, holes: Mapping[str, bytes] | None = No
     return _with_payload(event, lambda _: payload)
 
 
-def _with_text(event: bytes, change: Callable[[str], str], filling: bytes) -> bytes:
-    """Return the event with its main text changed, and with `filling` in place of the placeholder."""
+def _with_text(event: bytes, filling: bytes) -> bytes:
+    """Return the event with `filling` at the end of its main text."""
     value = _value_of(event)
     if value is None:
         return event
     path = _text_path(value)
     if path is None:
         return _with_field(event, b'"' + filling + b'"')
-    text = _at(value, path)
-    return _with_value(event, _replaced(value, path, change(text)), {_HOLE: filling})
+    return _with_value(event, _replaced(value, path, f"{_at(value, path)}{_HOLE}"), {_HOLE: filling})
 
 
 def _with_numbers(event: bytes, number: bytes, fields: Mapping[str, bytes]) -> bytes:
