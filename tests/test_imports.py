@@ -113,7 +113,7 @@ LAYERS = [
         "request_id",
     ),
     ("classification", "events", "jsontext", "options", "own_warnings"),
-    ("framing", "json_size", "raw_json", "opaque", "schema"),
+    ("framing", "json_size", "optional_json", "raw_json", "opaque", "schema"),
     ("expressions",),
     ("requests",),
     ("codec", "dialects", "stages"),

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from streamweir import read_request
 from streamweir.codec.registry import process_dialects
-from streamweir.errors import ConfigurationError, MalformedEvent
-from streamweir.jsontext import parse_json
+from streamweir.errors import ConfigurationError
+from streamweir.optional_json import json_or
 from streamweir.requests.errors import RequestError
 from streamweir.requests.messages import text_of_message
 from streamweir.requests.reading import parse_body
@@ -61,13 +61,6 @@ def _answer_of(request: Mapping[str, Any], is_own: bool) -> GivenAnswer | None:
             return GivenAnswer(True if action == "approve" and value is None else value)
     messages = request.get("messages") or [{}]
     if is_own and messages[-1].get("role") == "tool":
-        return GivenAnswer(_value_of(text_of_message(messages[-1])), bool(messages[-1].get("is_error")))
+        text = text_of_message(messages[-1])
+        return GivenAnswer(json_or(text, text), bool(messages[-1].get("is_error")))
     return None
-
-
-def _value_of(text: str) -> Any:
-    """Return the value of a tool's result: parsed, if it is JSON."""
-    try:
-        return parse_json(text.encode())[0]
-    except MalformedEvent:
-        return text

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from streamweir.errors import MalformedEvent
 from streamweir.ids import short_id
-from streamweir.jsontext import parse_json, write_json
+from streamweir.jsontext import write_json
+from streamweir.optional_json import json_or
 from streamweir.runs.many_values import get_values
 from streamweir.runs.store import RunStore, StoreUnavailable
 from streamweir_gateway.requests.conversation import Conversation
@@ -137,11 +137,7 @@ class ConversationSync:
 
     def _take(self, one: _Place, value: bytes) -> None:
         """Replace the copy of one place by a value of the store. An unreadable value is ignored."""
-        try:
-            found: Any = parse_json(value)[0]
-        except MalformedEvent:
-            return
-        match found:
+        match json_or(value):
             case {"conversation": known, "questions": list(questions)}:
                 held = [entry for given in questions if (entry := _held(given)) is not None]
                 self._conversations.questions.replace(one.place, held, one.answer_id)

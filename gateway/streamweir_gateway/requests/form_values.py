@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json
+from streamweir.optional_json import json_object, json_or
 from streamweir.requests.decisions import decision_in
 
 __all__ = ["form_values"]
@@ -48,13 +47,7 @@ def _fields_of(schema: Any) -> dict[str, Mapping[str, Any]]:
 
 
 def _object_in(text: str) -> dict[str, Any] | None:
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        found = parse_json(text.encode("utf-8", "replace"))[0]
-    except MalformedEvent:
-        return None
-    return found if isinstance(found, dict) else None
+    return json_object(text) if text.lstrip().startswith("{") else None
 
 
 def _named(lines: list[str], fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -97,9 +90,6 @@ def _value(text: str, field: Mapping[str, Any]) -> Any:
 
 
 def _number(text: str, *, whole: bool) -> Any:
-    try:
-        found = parse_json(text.encode("utf-8", "replace"))[0]
-    except MalformedEvent:
-        return text
+    found = json_or(text)
     kinds = int if whole else int | float
     return found if isinstance(found, kinds) and not isinstance(found, bool) else text

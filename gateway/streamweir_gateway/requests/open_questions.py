@@ -21,9 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from streamweir.errors import MalformedEvent
 from streamweir.ids import short_id
-from streamweir.jsontext import parse_json
+from streamweir.optional_json import json_or
 
 __all__ = ["MAX_HELD_BYTES", "HeldQuestion", "OpenQuestion", "OpenQuestions", "QuestionPlace"]
 
@@ -114,10 +113,7 @@ class OpenQuestion(NamedTuple):
         return self[:5] == other[:5]
 
     def _held(self) -> tuple[Any, Any]:
-        try:
-            resume, schema = parse_json(self.held)[0]
-        except MalformedEvent:
-            return None, None
+        resume, schema = json_or(self.held, (None, None))
         return resume, schema
 
 

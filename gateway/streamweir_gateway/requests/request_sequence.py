@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json
+from streamweir.optional_json import json_or
 from streamweir.requests.wire_body import JSON_TYPE, filled, wire_body
 from streamweir.requests.written import Written
 from streamweir_gateway.upstream.request import UpstreamRequest
@@ -64,12 +63,7 @@ class RequestSequence:
     def take(self, answer: bytes) -> bool:
         """Take values for later requests from the answer to a request; return False if they are missing."""
         takes = self._written.pop(0).takes
-        if not takes:
-            return True
-        try:
-            value = parse_json(answer)[0]
-        except MalformedEvent:
-            return False
+        value = json_or(answer) if takes else None
         found = {name: _at(value, path) for name, path in takes.items()}
         self._taken |= {name: text for name, text in found.items() if text}
         return all(found.values())

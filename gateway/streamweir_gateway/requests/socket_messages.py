@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from streamweir.codec.dialects import Dialects
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json, write_json
+from streamweir.jsontext import write_json
+from streamweir.optional_json import json_object
 from streamweir.requests.canonical import Request
 from streamweir.requests.templates import Tree, compile_tree
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
@@ -110,7 +110,7 @@ class SocketMessages:
 
     def _root(self, incoming: Incoming, data: bytes) -> Mapping[str, Any]:
         """Return the names for trees. A body that is not an object has no canonical request."""
-        body = _object_of(data)
+        body = json_object(data)
         is_unread = body is None and bool(data)
         request = None if is_unread else self._names.canonical(body, incoming)
         return self._names.root(body, incoming, request)
@@ -122,11 +122,3 @@ def _message(tree: Tree, root: Mapping[str, Any]) -> bytes:
     if value is None:
         return b""
     return value.encode("utf-8", "replace") if isinstance(value, str) else write_json(value)
-
-
-def _object_of(data: bytes) -> dict[str, Any] | None:
-    try:
-        value = parse_json(data)[0] if data else None
-    except MalformedEvent:
-        return None
-    return value if isinstance(value, dict) else None

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json, write_json
+from streamweir.jsontext import write_json
+from streamweir.optional_json import json_or
 from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.responses.ancestors import NO_ANCESTORS, Ancestors
 
@@ -82,11 +82,7 @@ class KeptResponse:
             with_ancestors: False leaves the ancestors out, because a long history needs only the items of its
                 responses.
         """
-        try:
-            found = parse_json(value or b"")[0]
-        except MalformedEvent:
-            return None
-        match found:
+        match json_or(value or b""):
             case {
                 "response": {"id": str(own)} as response,
                 "input": list(items),

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json, write_json
+from streamweir.jsontext import write_json
+from streamweir.optional_json import json_or
 from streamweir.runs.many_values import get_values
 from streamweir.runs.store import RunStore
 from streamweir_gateway.requests.value_names import value_name
@@ -98,7 +98,7 @@ class KeptResponses:
         response, key = continued.response, continued.key
         pages = _fitting(response.ancestors.pages, max_bytes)
         found = await self._values(_PAGE, key, [page.name for page in pages])
-        entries = [entry for value in found for entry in sized_names(_json(value), PAGE)]
+        entries = [entry for value in found for entry in sized_names(json_or(value or b""), PAGE)]
         entries = _fitting([*entries, *response.ancestors.recent], max_bytes - continued.size)
         names = [*dict.fromkeys(entry.name for entry in entries if entry.name != response.id)]
         values = await self._values(_RESPONSE, key, names)
@@ -126,10 +126,3 @@ def _fitting(entries: Sequence[Sized], most: int) -> list[Sized]:
             break
         found.append(entry)
     return found[::-1]
-
-
-def _json(value: bytes | None) -> Any:
-    try:
-        return parse_json(value or b"")[0]
-    except MalformedEvent:
-        return None

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from streamweir.errors import LimitExceeded, MalformedEvent
+from streamweir.errors import LimitExceeded
 from streamweir.events import Content, Event, SessionEnd, SessionStart, Stamp, Thinking
-from streamweir.jsontext import parse_json
+from streamweir.optional_json import json_object
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.items import StreamItem
 from streamweir.translation.sink import EventTap, FrameSink, ListeningSink
@@ -88,7 +88,7 @@ class ResponseTap(EventTap, ListeningSink, FrameSink):
         if self._writer is not None:
             copied = _copied_response(self._copied)
             self.is_copied = copied is not None
-            self.response = _object(self._writer.take()) if copied is None else copied
+            self.response = json_object(self._writer.take()) if copied is None else copied
         self._drop()
 
     def _begin(self, stamp: Stamp) -> None:
@@ -118,14 +118,6 @@ class ResponseTap(EventTap, ListeningSink, FrameSink):
 def _copied_response(frame: bytes) -> dict[str, Any] | None:
     """Return the response object in a frame that the client got unchanged; None if it has no response."""
     begin, end = frame.find(b"{"), frame.rfind(b"}")
-    found = _object(frame[begin : end + 1]) if 0 <= begin < end else None
+    found = json_object(frame[begin : end + 1]) if 0 <= begin < end else None
     response = None if found is None else found.get("response")
     return response if isinstance(response, dict) and isinstance(response.get("id"), str) else None
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    try:
-        found = parse_json(data)[0] if data else None
-    except MalformedEvent:
-        return None
-    return found if isinstance(found, dict) else None

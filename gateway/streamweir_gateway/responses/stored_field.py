@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json, write_json
+from streamweir.jsontext import write_json
+from streamweir.optional_json import json_or
 
 __all__ = ["not_stored"]
 
@@ -30,10 +30,7 @@ def not_stored(data: bytes) -> bytes:
 
 def _changed(text: bytes) -> bytes | None:
     """Return the JSON of a response or a frame with `store: false`; None if it has no response."""
-    try:
-        found: Any = parse_json(text)[0]
-    except MalformedEvent:
-        return None
+    found = json_or(text)
     match found:
         case {"response": {"store": True}}:
             return write_json({**found, "response": {**found["response"], "store": False}})

@@ -13,9 +13,9 @@ from itertools import chain
 from typing import IO, Any, Final
 
 from streamweir.capture.capture import Capture, Read
-from streamweir.errors import MalformedEvent, StreamweirError
+from streamweir.errors import StreamweirError
 from streamweir.framing.content_coding import CodedBodyError, body_decoder
-from streamweir.jsontext import parse_json
+from streamweir.optional_json import json_object
 from streamweir.options.limits import EVENT_BYTES, Limits
 
 __all__ = ["VERSION", "CaptureError", "begins_capture", "lines_of", "load", "parse_captures"]
@@ -138,11 +138,7 @@ def _plain(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = parse_json(line.strip().removeprefix(b"\xef\xbb\xbf"))[0]
-    except MalformedEvent:
-        return None
-    return value if isinstance(value, dict) else None
+    return json_object(line.strip().removeprefix(b"\xef\xbb\xbf"))
 
 
 def _checked(meta: dict[str, Any]) -> dict[str, Any]:

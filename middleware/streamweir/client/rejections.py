@@ -9,8 +9,8 @@ import time
 from typing import Any, Final
 
 from streamweir.classification import classify_failure, error_in_body, info_for_status, parse_retry_after
-from streamweir.errors import CODES, MACHINE_CODE, ErrorInfo, MalformedEvent, error_info
-from streamweir.jsontext import parse_json
+from streamweir.errors import CODES, MACHINE_CODE, ErrorInfo, error_info
+from streamweir.optional_json import json_or
 from streamweir.redaction import redact
 
 __all__ = ["info_of_envelope", "info_of_rejection", "is_envelope", "request_id_in"]
@@ -30,7 +30,7 @@ def is_envelope(value: Any) -> bool:
 def info_of_rejection(status: int, *, retry_after: str | None, body: bytes) -> ErrorInfo:
     """Return the reason why a request got `status`: the one in the body, as far as it can be understood."""
     retry_after_ms = parse_retry_after(retry_after, now=time.time()) if status in _LATER else None
-    value = _json_of(body)
+    value = json_or(body)
     if is_envelope(value):
         return info_of_envelope(value, status=status, retry_after_ms=retry_after_ms)
     if not 400 <= status <= 599:
@@ -44,7 +44,7 @@ def info_of_rejection(status: int, *, retry_after: str | None, body: bytes) -> E
 
 def request_id_in(body: bytes) -> str | None:
     """Return the request id of an envelope; None without one."""
-    value = _json_of(body)
+    value = json_or(body)
     given = value.get("request_id") if isinstance(value, dict) else None
     return given if isinstance(given, str) else None
 
@@ -73,10 +73,3 @@ def info_of_envelope(
 def _is_machine_code(code: str) -> bool:
     """Return whether a code is well formed and not a secret key."""
     return MACHINE_CODE.fullmatch(code) is not None and redact(code) == code
-
-
-def _json_of(body: bytes) -> Any:
-    try:
-        return parse_json(body)[0]
-    except MalformedEvent:
-        return None

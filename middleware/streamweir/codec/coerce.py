@@ -9,7 +9,8 @@ from typing import Any, Final, TypeGuard
 from streamweir.classification import classify_failure, is_overload
 from streamweir.errors import MalformedEvent
 from streamweir.events import META_TIMES, Data, Error, Event, Meta, ToolError, Warning
-from streamweir.jsontext import parse_json_text, text_of, write_json
+from streamweir.jsontext import text_of, write_json
+from streamweir.optional_json import json_object
 
 __all__ = [
     "and_extra",
@@ -85,13 +86,8 @@ def arguments(value: Any) -> dict[str, Any]:
         return value
     if value is None or value == "":
         return {}
-    if isinstance(value, str):
-        try:
-            parsed = parse_json_text(value)
-        except MalformedEvent:
-            return {"_raw": value}
-        return parsed if isinstance(parsed, dict) else {"_raw": value}
-    return {"_raw": value}
+    parsed = json_object(value) if isinstance(value, str) else None
+    return {"_raw": value} if parsed is None else parsed
 
 
 def custom(name: str, value: Any, meta: Meta | None = None) -> Data:

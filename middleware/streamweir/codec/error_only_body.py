@@ -19,7 +19,6 @@ import msgspec
 from streamweir.classification import FailureInBody, failure_in_body
 from streamweir.codec.coerce import is_custom, upstream_error
 from streamweir.codec.head_messages import head_messages
-from streamweir.errors import MalformedEvent
 from streamweir.events import Data, Error, Event
 from streamweir.framing import Frame
 
@@ -68,10 +67,7 @@ def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> Error
 
 def _failure_in(frame: Frame) -> FailureInBody | None:
     """Return the failure that the message in `frame` reports; None if it reports no failure or is no JSON."""
-    try:
-        return failure_in_body(frame.json())
-    except MalformedEvent:
-        return None
+    return failure_in_body(frame.json_or(None))
 
 
 def error_only_body(body: bytes) -> FailureInBody | None:

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
-from streamweir.errors import MalformedEvent
 from streamweir.expressions.scope import JSON_PER_VISIT, TEXT_PER_VISIT, Scope
 from streamweir.expressions.values import type_name
-from streamweir.jsontext import parse_json_text, write_json_text
+from streamweir.jsontext import write_json_text
+from streamweir.optional_json import json_or
 
 __all__ = ["EXPRESSION", "FUNCTIONS", "Function"]
 
@@ -221,10 +221,7 @@ def _replace(scope: Scope, text: str, old: str, new: str) -> str:
 
 def _from_json(scope: Scope, text: str) -> Any:
     scope.make(len(text))
-    try:
-        return parse_json_text(text)
-    except MalformedEvent:
-        return None
+    return json_or(text)
 
 
 def _text(change: Callable[[str], str]) -> Callable[[Scope, str], str]:

@@ -54,14 +54,17 @@ class Frame(msgspec.Struct, eq=False, gc=False):
             self._value = value
         return value
 
+    def json_or(self, default: Any) -> Any:
+        """Return the JSON value of `data`, which must not be changed; `default` if `data` is not JSON."""
+        try:
+            return self.json()
+        except MalformedEvent:
+            return default
+
     @property
     def is_json(self) -> bool:
         """Whether `data` is JSON."""
-        try:
-            self.json()
-        except MalformedEvent:
-            return False
-        return True
+        return self.json_or(msgspec.UNSET) is not msgspec.UNSET
 
     def forget_value(self) -> None:
         """Drop the cached JSON value, which takes up to thirty times the memory of `data`."""

@@ -12,12 +12,11 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_plus
 
 from streamweir.codec.dialect import Dialect
-from streamweir.errors import MalformedEvent
 from streamweir.http.headers import Headers, header_values
 from streamweir.http.refusals import Refusal
 from streamweir.http.sending import Scope
-from streamweir.jsontext import parse_json
 from streamweir.metadata import unix_milliseconds
+from streamweir.optional_json import json_or
 from streamweir.requests.conversation_names import conversation_names
 from streamweir.runs.found_run import About
 from streamweir.runs.handles import Position, is_handle, read_event_id
@@ -136,10 +135,7 @@ def requested_names(scope: Scope, body: bytes, protocol: Dialect) -> dict[str, s
     if scope["method"] == "GET":
         named: Any = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
     else:
-        try:
-            named = parse_json(body)[0] if body else None
-        except MalformedEvent:
-            named = None
+        named = json_or(body)
     return conversation_names(named if isinstance(named, dict) else {}, protocol.request_reader)
 
 

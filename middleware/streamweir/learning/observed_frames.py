@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from streamweir.errors import MalformedEvent, StreamweirError
+from streamweir.errors import StreamweirError
 from streamweir.framing import Frame, LinesParser, SniffingParser
-from streamweir.jsontext import parse_json
+from streamweir.optional_json import json_or
 
 __all__ = ["NO_JSON", "Observed", "framing_of", "observe"]
 
@@ -110,16 +110,8 @@ def _frames(body: bytes, framing: str) -> list[Frame]:
 
 
 def _message_of(frame: Frame, framing: str) -> Any:
-    if framing == "lines":
-        return NO_JSON
-    try:
-        return frame.json() if frame.data else NO_JSON
-    except MalformedEvent:
-        return NO_JSON
+    return NO_JSON if framing == "lines" or not frame.data else frame.json_or(NO_JSON)
 
 
 def _is_json(text: str) -> bool:
-    try:
-        return isinstance(parse_json(text.encode())[0], dict | list | str)
-    except MalformedEvent:
-        return False
+    return isinstance(json_or(text), dict | list | str)

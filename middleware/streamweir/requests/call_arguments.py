@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json_text, same_json, write_json_text
+from streamweir.jsontext import same_json, write_json_text
+from streamweir.optional_json import json_object, json_or
 from streamweir.requests.canonical import Opaque, ToolCall
 
 __all__ = ["arguments_object", "arguments_of", "arguments_text_of", "made_call", "text_of_arguments"]
@@ -22,11 +22,8 @@ def arguments_of(value: Any) -> dict[str, Any]:
         return {}
     if not isinstance(value, str):
         return {"_raw": write_json_text(value)}
-    try:
-        found = parse_json_text(value)
-    except MalformedEvent:
-        return {"_raw": value}
-    return found if isinstance(found, dict) else {"_raw": value}
+    found = json_object(value)
+    return {"_raw": value} if found is None else found
 
 
 def made_call(
@@ -77,10 +74,7 @@ def text_of_arguments(arguments: dict[str, Any]) -> str:
 
 
 def _is_text_of(text: str, arguments: dict[str, Any]) -> bool:
-    try:
-        return same_json(parse_json_text(text), arguments)
-    except MalformedEvent:
-        return False
+    return same_json(json_or(text), arguments)
 
 
 def _exact_text(arguments: dict[str, Any]) -> str | None:

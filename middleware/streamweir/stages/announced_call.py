@@ -7,9 +7,8 @@ from typing import Final
 import msgspec
 
 from streamweir.codec.text_pieces import TextPieces
-from streamweir.errors import MalformedEvent
 from streamweir.events import ToolCallStart
-from streamweir.jsontext import parse_json_text
+from streamweir.optional_json import json_object
 
 __all__ = ["AnnouncedCall"]
 
@@ -54,8 +53,5 @@ class AnnouncedCall:
 
     def with_arguments(self) -> ToolCallStart:
         """Return the start, with the arguments if the pieces form one whole JSON object."""
-        try:
-            came = parse_json_text(self._pieces.text) if self._pieces is not None else None
-        except MalformedEvent:
-            came = None
-        return msgspec.structs.replace(self.start, arguments=came) if isinstance(came, dict) else self.start
+        came = None if self._pieces is None else json_object(self._pieces.text)
+        return self.start if came is None else msgspec.structs.replace(self.start, arguments=came)

@@ -11,10 +11,9 @@ from typing import Any, Final
 from streamweir.codec.mapped.matches import Match, compile_match
 from streamweir.codec.mapped.problems import quoted
 from streamweir.codec.mapped.section import Section
-from streamweir.errors import MalformedEvent
 from streamweir.expressions import Path
 from streamweir.framing import Frame
-from streamweir.jsontext import parse_json
+from streamweir.optional_json import json_or
 
 __all__ = ["EOF", "UNNAMED", "Words", "compile_words", "frame_name"]
 
@@ -63,10 +62,7 @@ class Words:
 
 def _may_be_a_message(text: bytes) -> bool:
     """Return whether a text is JSON that may hold a message."""
-    try:
-        return isinstance(parse_json(text)[0], dict | list)
-    except MalformedEvent:
-        return False
+    return isinstance(json_or(text), dict | list)
 
 
 def compile_words(section: Section, key: str) -> Words:

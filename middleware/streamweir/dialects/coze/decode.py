@@ -22,7 +22,6 @@ from streamweir.codec.coerce import (
 )
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_shapes import file_event
-from streamweir.errors import MalformedEvent
 from streamweir.events import (
     Content,
     Event,
@@ -37,7 +36,8 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame
 from streamweir.ids import made_call_id
-from streamweir.jsontext import json_digest, parse_json_text
+from streamweir.jsontext import json_digest
+from streamweir.optional_json import json_or
 
 __all__ = ["CozeDecoder"]
 
@@ -159,7 +159,7 @@ class CozeDecoder(Decoder):
         text = text_of(fields.get("content"))
         match fields.get("type"):
             case "answer" if fields.get("content_type") == "card":
-                yield named_data("card", _plain(text), meta)
+                yield named_data("card", json_or(text, text), meta)
             case "answer":
                 thought = text_of(fields.get("reasoning_content"))
                 if thought:
@@ -170,11 +170,11 @@ class CozeDecoder(Decoder):
                 yield self._call(arguments(text), meta)
             case "tool_response" | "tool_output":
                 tool_id = self._open.popleft().tool_id if self._open else ""
-                yield ToolCallEnd(tool_id, result=_plain(text), meta=meta)
+                yield ToolCallEnd(tool_id, result=json_or(text, text), meta=meta)
             case "follow_up":
                 yield named_data("follow_up", text, meta)
             case "verbose" | "knowledge" as kind:
-                note = _plain(text)
+                note = json_or(text, text)
                 if not (isinstance(note, dict) and note.get("msg_type") == _FINISHED):
                     yield named_data(kind, note, meta)
                 elif rest:
@@ -271,14 +271,6 @@ def _delta(fields: Mapping[str, Any]) -> Iterator[Event]:
         yield Thinking(thought, "reasoning", meta=meta)
     if text or (rest and not thought):
         yield Content(text, meta=meta)
-
-
-def _plain(text: str) -> Any:
-    """Return the value of a JSON text; any other text is returned unchanged."""
-    try:
-        return parse_json_text(text)
-    except MalformedEvent:
-        return text
 
 
 def _failure(fields: Mapping[str, Any], error: Any = None, meta: Meta | None = None) -> Event:

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar
 from streamweir.codec.coerce import arguments, leftover, named_data, text_in, text_of, tool_error
 from streamweir.dialects.data_formulator.decode_plain_events import extra_of
 from streamweir.dialects.data_formulator.shared_vocabulary import DETACHED_ARGUMENTS, ENVELOPE, STATES
-from streamweir.errors import MalformedEvent
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id
-from streamweir.jsontext import json_digest, parse_json_text
+from streamweir.jsontext import json_digest
+from streamweir.optional_json import json_or
 
 __all__ = ["Actions", "OpenCalls", "tool_result", "tool_start"]
 
@@ -76,10 +76,7 @@ def _output(fields: dict[str, Any], message: Mapping[str, Any]) -> Any:
         case {"stdout_holds": "text", "stdout": str(output)}:
             return output
         case {"stdout_holds": "json", "stdout": str(output)}:
-            try:
-                return parse_json_text(output)
-            except MalformedEvent:
-                return output
+            return json_or(output, output)
     return fields or None
 
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from streamweir.codec.coerce import arguments, text_of
 from streamweir.dialects.easyflow.decode_envelope import Envelope, Run, snake_keys
-from streamweir.errors import MalformedEvent
 from streamweir.events import Event, ToolCallEnd, ToolCallStart
-from streamweir.jsontext import parse_json_text
+from streamweir.optional_json import json_or
 
 __all__ = ["read_history"]
 
@@ -36,10 +35,7 @@ def _saved(content: Any) -> dict[str, Any]:
     """Return a message that the server's model library wrote as JSON text; empty if it cannot be parsed."""
     if not isinstance(content, str):
         return snake_keys(content)
-    try:
-        return snake_keys(parse_json_text(content))
-    except MalformedEvent:
-        return {}
+    return snake_keys(json_or(content))
 
 
 def _call(call: dict[str, Any], envelope: Envelope, run: Run) -> Iterator[Event]:

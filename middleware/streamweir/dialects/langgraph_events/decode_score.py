@@ -10,8 +10,7 @@ from streamweir.codec.families.langchain_events import is_chain_event
 from streamweir.codec.families.langchain_forms import is_message
 from streamweir.codec.families.langchain_outputs import has_messages, is_update
 from streamweir.codec.families.langgraph_modes import INTERRUPT, MODES
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json_text
+from streamweir.optional_json import json_or
 
 __all__ = ["is_protocol_event", "mode_of_shape", "score_of", "unpacked"]
 
@@ -28,12 +27,7 @@ _STRUCTURES: Final = frozenset({dict, list})
 
 def unpacked(value: Any) -> Any:
     """Return the value of a message; some servers write its JSON into a JSON string."""
-    if isinstance(value, str) and value[:1] in ("{", "["):
-        try:
-            return parse_json_text(value)
-        except MalformedEvent:
-            return value
-    return value
+    return json_or(value, value) if isinstance(value, str) and value[:1] in ("{", "[") else value
 
 
 def score_of(value: Any, event: str | None) -> float | None:

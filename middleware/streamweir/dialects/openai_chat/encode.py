@@ -16,7 +16,7 @@ from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.dialects.openai_chat.encode_opaque import SealedDetails, extra_content_of
 from streamweir.dialects.openai_chat.encode_references import REFERENCES, written_citation
 from streamweir.dialects.openai_chat.encode_whole import completion
-from streamweir.errors import CODES, MalformedEvent
+from streamweir.errors import CODES
 from streamweir.events import (
     Content,
     Error,
@@ -119,10 +119,7 @@ class OpenAIChatEncoder(ChatEncoder):
     def hides(self, frame: Frame) -> bool:
         """Return whether a frame is the chunk that holds only the usage."""
         is_first, self._has_copied = not self._has_copied, True
-        try:
-            return is_usage_alone(frame.json(), is_first=is_first)
-        except MalformedEvent:
-            return False
+        return is_usage_alone(frame.json_or(None), is_first=is_first)
 
     def write_text(self, text: str, *, begins: bool) -> Iterable[Frame]:
         """Return the frames of a piece of the answer."""

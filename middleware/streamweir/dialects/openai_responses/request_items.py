@@ -16,8 +16,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from streamweir.dialects.openai_responses.request_outputs import call_kind, kinds_of_calls, output_item
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json_text
+from streamweir.optional_json import json_or
 from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.call_arguments import arguments_text_of
 from streamweir.requests.canonical import Answer, Message, Part, ToolCall
@@ -197,15 +196,8 @@ def _arguments(kind: str, call: ToolCall) -> Mapping[str, Any]:
         case "custom_tool_call":
             return {"name": call["name"], "input": call["arguments"].get("input", "")}
         case "tool_search_call":
-            return {"execution": "client", "status": "completed", "arguments": _object(text)}
+            return {"execution": "client", "status": "completed", "arguments": json_or(text, {})}
     return {"status": "completed", **call["arguments"]}
-
-
-def _object(text: str) -> Any:
-    try:
-        return parse_json_text(text)
-    except MalformedEvent:
-        return {}
 
 
 # Parts

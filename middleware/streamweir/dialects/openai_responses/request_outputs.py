@@ -21,8 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from streamweir.dialects.openai_responses.shared_words import CLIENT_CALLS
-from streamweir.errors import MalformedEvent
-from streamweir.jsontext import parse_json_text
+from streamweir.optional_json import json_or
 from streamweir.requests.canonical import Message
 from streamweir.requests.messages import text_of_message
 from streamweir.requests.opaque_values import native_text
@@ -115,8 +114,5 @@ def _command_output(text: str, *, failed: bool) -> dict[str, Any]:
 
 def _value(text: str, kind: type) -> Any:
     """Return the JSON in a text; None if it is not JSON of this type."""
-    try:
-        value = parse_json_text(text)
-    except MalformedEvent:
-        return None
+    value = json_or(text)
     return value if isinstance(value, kind) else None

@@ -29,7 +29,6 @@ from streamweir.dialects.ragflow.decode_media import audio, files
 from streamweir.dialects.ragflow.decode_run import Run
 from streamweir.dialects.ragflow.shared_carrier import carried
 from streamweir.dialects.ragflow.shared_vocabulary import TOOL
-from streamweir.errors import MalformedEvent
 from streamweir.events import (
     Content,
     Data,
@@ -43,7 +42,7 @@ from streamweir.events import (
     ToolCallEnd,
     ToolCallStart,
 )
-from streamweir.jsontext import parse_json_text
+from streamweir.optional_json import json_or
 
 __all__ = ["EVENTS", "AgentReader"]
 
@@ -371,7 +370,4 @@ def _unfolded(data: Any) -> Any:
     """Return the data; the Go server may send it as JSON inside a string, which is parsed."""
     if not isinstance(data, str) or not data.lstrip().startswith("{"):
         return data
-    try:
-        return parse_json_text(data)
-    except MalformedEvent:
-        return data
+    return json_or(data, data)
