@@ -89,10 +89,7 @@ class ModelList:
 
 
 def _wanted(scope: Scope) -> str | None:
-    """Return the model that the path names; None for the list.
-
-    A name may contain `/`, literally or encoded.
-    """
+    """Return the model that the path names; None for the list. A name may contain `/`, plain or encoded."""
     rest = scope["path_params"].get(REST)
     return None if rest is None else unquote(rest)
 

@@ -27,10 +27,7 @@ __all__ = ["Found", "Route", "RoutingTable", "methods_of", "raw_path_of", "route
 
 _CODED_SLASH: Final = re.compile("%2f", re.IGNORECASE)
 _NO_SEPARATOR: Final = "\udc2f"
-"""Replaces an encoded slash while a path is split at its slashes.
-
-No decoded path contains this lone surrogate.
-"""
+"""Replaces an encoded slash while a path is split at slashes. No decoded path has this lone surrogate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,10 +233,7 @@ def _model_routes(config: GatewayConfig) -> Iterator[Route]:
 
 
 def _exactness(template: str) -> tuple[bool, tuple[int, ...]]:
-    """Return a sort key that puts the more exact template first.
-
-    Of open templates the longer is more exact.
-    """
+    """Return a sort key that puts the more exact template first. Of open ones the longer is more exact."""
     segments = template.split("/")
     return is_open(template), tuple(2 if segment == "*" else "{" in segment for segment in segments)
 

@@ -95,10 +95,7 @@ class _Response:
         self._state = state
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Forward a message.
-
-        This is not a coroutine function, because a coroutine more would cost time per event.
-        """
+        """Forward a message. This is no coroutine function: a coroutine more would cost time per event."""
         if not self.is_started:
             self.is_started = True
             message = {**message, "headers": self._headers(message)}

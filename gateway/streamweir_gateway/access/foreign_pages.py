@@ -120,10 +120,7 @@ class ForeignPages:
         return is_loopback_host(address[0]) or address in self._own_addresses(scope)
 
     def _own_addresses(self, scope: Scope) -> Iterator[tuple[str, int | None]]:
-        """Yield the addresses of this end of the connection.
-
-        `Host` does not count, because pages choose it.
-        """
+        """Yield the addresses of this end of the connection. `Host` does not count: pages choose it."""
         host, port = scope.get("server") or (self._listen.host, self._listen.port)
         yield _plain(host), port
         yield _plain(self._listen.host), port

@@ -32,10 +32,7 @@ class Identification:
         self._wrong_keys = RateLimiter(WRONG_KEYS)
 
     def without_keys(self, headers: HeaderList) -> list[tuple[bytes, bytes]]:
-        """Return `headers` without headers that contain a key of the gateway.
-
-        Keys are neither checked nor counted.
-        """
+        """Return `headers` without those that contain a key of the gateway. No key is checked or counted."""
         return without_headers(headers, self._keys.headers_with_keys(headers))
 
     def known(self, headers: HeaderList) -> Credential | None:

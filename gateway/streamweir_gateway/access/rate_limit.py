@@ -51,10 +51,7 @@ class RateLimiter:
         return len(self._windows)
 
     def wait(self, client: str) -> float:
-        """Count a request and return 0.
-
-        If the limit is exceeded, return the seconds until a request is allowed.
-        """
+        """Count a request and return 0; over the limit, return the seconds until a request is allowed."""
         now = self._clock()
         window = self._window(client, now)
         # the part of the previous window that still counts

@@ -282,10 +282,7 @@ def _rate(caller: CallerLimits | None) -> RateLimiter | None:
 
 
 def _client(scope: Scope) -> str:
-    """Return the client for which a request is counted.
-
-    Requests without key and address count as one client.
-    """
+    """Return the client for which a request is counted. Requests without key and address share one."""
     key = scope["state"].get("key")
     return _network(scope) if key is None else f"key {key}"
 

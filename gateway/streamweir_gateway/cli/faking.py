@@ -51,10 +51,7 @@ def _settings(args: argparse.Namespace) -> Settings:
 
 
 def _replaying(settings: Settings, args: argparse.Namespace) -> Settings:
-    """Return settings that play a recorded file.
-
-    Its framing is found by its first byte, unless it is given.
-    """
+    """Return settings that play a recorded file. Its first byte tells the framing, unless it is given."""
     body = recordings_in(args.replay)[0].body
     if args.framing is None:
         settings = replace(settings, framing=seen_framing(body))

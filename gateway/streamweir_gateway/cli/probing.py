@@ -187,10 +187,7 @@ def _scope(endpoint: EndpointConfig, path: str) -> Scope:
 
 
 def _body(config: GatewayConfig, endpoint: EndpointConfig, data: Any) -> Any:
-    """Return the body to send.
-
-    At an endpoint with `models` it names the first model, unless it names one already.
-    """
+    """Return the body to send. At an endpoint with `models` it names the first, unless it names one."""
     given = data if data is not None else endpoint.probe.body if endpoint.probe is not None else None
     if not endpoint.models:
         return _BODY if given is None else given

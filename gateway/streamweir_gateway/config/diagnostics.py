@@ -19,10 +19,7 @@ MAX_LISTED: Final = 50
 
 
 class InvalidValue(ValueError):
-    """A value that cannot be used.
-
-    The reader of the value raises this; the caller adds the place in the file.
-    """
+    """A value that cannot be used. Its reader raises this; the caller adds the place in the file."""
 
     def __init__(self, message: str, detail: str = "") -> None:
         self.message = message

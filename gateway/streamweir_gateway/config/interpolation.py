@@ -27,17 +27,11 @@ _IN_DIALECTS: Final = frozenset({"emit", "as", "remember", "send", "request"})
 _SMALL: Final = re.compile(r"[^:]*[a-z]")
 _MALFORMED: Final = "has a `${` that is not `${NAME}`, `${NAME:-default}` or `${file:PATH}`"
 MAX_FILE_BYTES: Final = 64 * 1024
-"""The most bytes of a file of `${file:...}`.
-
-Secrets are short; a device named by mistake must not be read on.
-"""
+"""The most bytes of a file of `${file:...}`. Secrets are short; a device must not be read on."""
 
 
 class _Missing(InvalidValue):
-    """The environment has no such variable.
-
-    This is an error, unless the file is checked without an environment.
-    """
+    """The environment has no such variable: an error, unless the file is checked without an environment."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +46,7 @@ class Interpolation:
     """Whether the tree is the file of a home-made dialect."""
 
     def fill(self, value: Any, report: Report, path: KeyPath = ()) -> Any:
-        """Return a copy of `value` with all references filled in.
-
-        References that were filled or missing are reported.
-        """
+        """Return a copy of `value` with all references filled in; report those filled and those missing."""
         if isinstance(value, dict):
             return {key: self.fill(inner, report, (*path, key)) for key, inner in value.items()}
         if isinstance(value, list):

@@ -139,10 +139,7 @@ class _Merging:
         return written
 
     def _target(self, endpoint: Layer, index: int, reference: object) -> Tree:
-        """Return one upstream of an endpoint.
-
-        If it cannot be found, it is refused at the place that names it.
-        """
+        """Return one upstream of an endpoint. If it is not found, it is refused where it is named."""
         at: KeyPath = (*endpoint.path, "upstreams", index)
         options = endpoint.only(UpstreamOptions)
         named = _mapping(self.file.get("upstreams")).get(str(reference))

@@ -20,10 +20,7 @@ NO_CONFIGURATION: Final = (
 )
 
 _MAIN: Final = ("endpoints", "upstreams", "dialects")
-"""Keys that few files of other programs have.
-
-`server`, `debug` and `store` are not listed: many files have them.
-"""
+"""Keys that few files of other programs have, unlike `server`, `debug` and `store`."""
 
 _KEY: Final = re.compile(r"""^([ \t]{0,8})[{,]?[ \t]*["']?([A-Za-z_]{4,20})["']?[ \t]*:""")
 _FLOW_KEY: Final = re.compile(r"""[{,]\s*["']?([A-Za-z_]{4,20})["']?\s*:""")

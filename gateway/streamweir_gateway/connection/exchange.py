@@ -215,10 +215,7 @@ class HttpExchange(ClientConnection):
         return transport, self._server.hand_over(protocol)
 
     def break_off(self, *, resets: bool) -> bool:
-        """Close when the application ends.
-
-        Close at once if only a reset shows the client an incomplete response.
-        """
+        """Close when the application ends; at once if only a reset shows the client that it is incomplete."""
         self._is_broken_off = True
         if resets and self._response.framing is BodyFraming.UNTIL_CLOSE:
             self.abort()

@@ -13,10 +13,7 @@ from typing import Final, Protocol
 __all__ = ["KEEP_ALIVE_SECONDS", "IdleConnection", "IdleConnections"]
 
 KEEP_ALIVE_SECONDS: Final = 75.0
-"""The seconds after which an idle connection is closed.
-
-Proxies in front use less, so that they close first.
-"""
+"""The seconds until an idle connection is closed. Proxies in front use less, so that they close first."""
 
 
 class IdleConnection(Protocol):

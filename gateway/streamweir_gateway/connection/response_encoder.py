@@ -145,10 +145,7 @@ class ResponseEncoder:
 
 
 def chunk(data: bytes) -> bytes:
-    """Return a piece of a body as a chunk.
-
-    An empty piece gives no bytes, because an empty chunk ends the body.
-    """
+    """Return a piece of a body as a chunk. An empty piece gives no bytes: an empty chunk ends the body."""
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 

@@ -21,10 +21,7 @@ _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 
 def parted_target(target: bytes) -> tuple[str, bytes, bytes | None]:
-    """Return the decoded path, the raw path and the query of a target.
-
-    The query is None if there is no `?`.
-    """
+    """Return the decoded path, the raw path and the query of a target. Without a `?`, the query is None."""
     raw_path, mark, query = target.partition(b"#")[0].partition(b"?")
     path = raw_path.decode("ascii")
     return unquote(path) if "%" in path else path, raw_path, query if mark else None

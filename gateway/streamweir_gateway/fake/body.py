@@ -78,10 +78,7 @@ def _with_faults(run: Run, faults: tuple[Fault, ...], *, pace: float, seed: int)
 
 
 def _due(waiting: list[Fault], number: int, event: WireEvent) -> Iterator[Fault]:
-    """Remove and return the faults that are due here.
-
-    A fault that damages an event waits for a suitable event.
-    """
+    """Remove and return the faults that are due. Those that damage an event wait for a suitable one."""
     for fault in tuple(waiting):
         is_due = fault.position != END and (fault.position or 0) <= number
         needs_event = fault.name in DAMAGES or fault.name in ("wrong-types", "badjson")

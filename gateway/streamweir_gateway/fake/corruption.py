@@ -1,7 +1,4 @@
-"""Damages the bytes of one framed event.
-
-An event without a JSON object stays unchanged.
-"""
+"""Damages the bytes of one framed event. An event without a JSON object stays unchanged."""
 
 from __future__ import annotations
 

@@ -94,10 +94,7 @@ class FrontPage:
 
 
 def _url(scope: Scope, listen: Address) -> str:
-    """Return the address at which the connection ends.
-
-    The Host header is not used, because the client chooses it.
-    """
+    """Return the address at which the connection ends, unlike the Host header, which the client chooses."""
     return Address(*(scope.get("server") or listen)).url
 
 

@@ -197,10 +197,7 @@ def _own_headers(asked: _Asked, method: str, request_id: str) -> list[tuple[byte
 
 
 async def _read(scope: Scope, receive: Receive) -> _Asked:
-    """Read the body of a trial.
-
-    It has to be JSON, which no page can send to another origin without a preflight.
-    """
+    """Read the body of a trial: JSON, which no page can send to another origin without a preflight."""
     kind = header_value(scope["headers"], b"content-type").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refusal("UNSUPPORTED_MEDIA_TYPE")

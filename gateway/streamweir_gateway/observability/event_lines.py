@@ -49,10 +49,7 @@ class BreakerLines:
 
 
 class Absence(Protocol):
-    """Holds the time since which the store has not answered.
-
-    Workers share it, so that each change is noted once.
-    """
+    """Holds the time since which the store has not answered. Workers share it: each change is noted once."""
 
     since: float
     """Seconds of a clock that all workers share; 0 while the store answers."""

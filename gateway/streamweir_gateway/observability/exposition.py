@@ -80,10 +80,7 @@ def is_shared() -> bool:
 
 @contextmanager
 def shared_directory() -> Iterator[str]:
-    """Let processes that are started within this block share their metrics.
-
-    A directory that is set already is kept.
-    """
+    """Let processes started within this block share their metrics. A directory that is set is kept."""
     if is_shared():
         yield os.environ[DIRECTORY_VARIABLE]
         return

@@ -31,10 +31,7 @@ FILE_BYTES: Final = 64 << 10
 """The most bytes that are written at once to a file that is not a pipe."""
 
 GATHER_SECONDS: Final = 0.03
-"""The seconds for which a line waits for more lines.
-
-A thread that woke for each would slow a busy event loop.
-"""
+"""The seconds for which a line waits for more. A thread woken for each would slow a busy event loop."""
 
 RETRY_SECONDS: Final = 0.05
 

@@ -89,10 +89,7 @@ class Observer:
             self._complain()
 
     def ended(self, record: RequestRecord) -> None:
-        """Write the line of a request that has ended, and count the request.
-
-        Must be called exactly once per request.
-        """
+        """Write the line of a request that has ended, and count the request. Call this once per request."""
         try:
             record.clock_out()
             if record.is_open and record.reason is None:

@@ -17,10 +17,7 @@ GAP_BOUNDS: Final = (
     *(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
     *(1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0),
 )
-"""The upper bounds, in seconds, of the buckets that count gaps between events.
-
-The last bucket has no bound.
-"""
+"""The upper bounds, in seconds, of the buckets that count gaps between events. The last has no bound."""
 
 
 @dataclass(slots=True)
@@ -171,10 +168,7 @@ class RequestRecord:
         return total, total - self.first_event_ms
 
     def add_cause(self, error: BaseException) -> None:
-        """Record the chain of exceptions behind a failure, with credentials hidden.
-
-        A later chain replaces it.
-        """
+        """Record the chain of exceptions behind a failure, without credentials. A later chain replaces it."""
         self.cause = causes_of(error)
 
     def refused(self, code: str, client: object) -> None:

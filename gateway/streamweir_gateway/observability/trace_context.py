@@ -110,10 +110,7 @@ def trace_context_of(headers: HeaderList) -> TraceContext:
 
 
 def _continued(parents: list[bytes]) -> re.Match[str] | None:
-    """Return the parts of the only traceparent, if it is valid.
-
-    Later versions may be longer than version 00.
-    """
+    """Return the parts of the only traceparent, if valid. Later versions may be longer than version 00."""
     if len(parents) != 1:
         return None
     match = _TRACEPARENT.fullmatch(parents[0].decode("latin-1").strip(" \t"))
@@ -132,10 +129,7 @@ def _tracestate(states: list[bytes]) -> str:
 
 
 class _RandomDigits:
-    """Random hexadecimal digits.
-
-    They are drawn from the system in large pieces, and anew in a forked process.
-    """
+    """Random hexadecimal digits, drawn from the system in large pieces, and anew in a forked process."""
 
     __slots__ = ("_at", "_digits")
 
@@ -172,8 +166,5 @@ def new_ids() -> tuple[str, TraceContext]:
 
 
 def _random_id(length: int) -> str:
-    """Return `length` random bytes as hexadecimal digits.
-
-    All zeros, which is not a valid id, occurs once in 2^64.
-    """
+    """Return `length` random bytes as hexadecimal digits. The invalid id of zeros occurs once in 2^64."""
     return _DIGITS.take(2 * length)

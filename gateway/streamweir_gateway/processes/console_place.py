@@ -114,10 +114,7 @@ class ConsolePlace:
 
 
 def _run(commands: socket.socket, entrance: ConsoleEntrance, link_path: str, gateway: Address) -> None:
-    """Run the console in its process.
-
-    The import is here, because the starting process does not need the module.
-    """
+    """Run the console in its process. The starting process does not need the module imported here."""
     from streamweir_gateway.processes.console_process import run_console  # noqa: PLC0415
 
     run_console(commands, entrance, link_path, gateway)

@@ -57,10 +57,7 @@ class Generations:
         self._others = Router(lifespan=self._lifespan)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request.
-
-        This is not a coroutine function, because every stream would keep a coroutine more.
-        """
+        """Serve one request. As a coroutine function, every stream would keep one more coroutine."""
         if self._current is None or scope["type"] == "lifespan":
             return self._others(scope, receive, send)
         return self._current.serve(scope, receive, send)

@@ -111,10 +111,7 @@ class ServingProcess:
         return 0 if self.server.started or self.server.should_exit else START_FAILED
 
     async def take_over(self, config: GatewayConfig) -> None:
-        """Serve new requests with another configuration.
-
-        If that fails, log the failure and keep the current one.
-        """
+        """Serve new requests with another configuration. If that fails, log it and keep the current one."""
         async with self._turn:
             log = LogSettings.of(config.server)
             configure_logging((*secrets_of(self._config), *secrets_of(config)), settings=log)

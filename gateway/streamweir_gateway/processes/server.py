@@ -191,10 +191,7 @@ class GatewayServer(uvicorn.Server):
             await asyncio.sleep(_LOOK_SECONDS)
 
     def stop(self) -> None:
-        """Stop the server; a second call hurries, a third call stops at once.
-
-        Call this in the main thread.
-        """
+        """Stop the server; a second call hurries, a third stops at once. Call this in the main thread."""
         if self._is_hurried:
             self.force_exit = True
         elif self.should_exit:

@@ -127,10 +127,7 @@ class Recording(EventTap):
         self._lines.line("response", self.elapsed, side="upstream", attempt=1, status=status, headers=shown)
 
     def note_read(self, data: bytes) -> None:
-        """Note one read of the body.
-
-        It is written when it is certain that no secret continues in the next read.
-        """
+        """Note one read of the body. It is written when no secret can continue in the next read."""
         self._arrivals.append(self.elapsed)
         self._bytes += len(data)
         for read in self._body.feed(data):

@@ -103,10 +103,7 @@ class TasklessRelay:
         return time.monotonic() - self.began
 
     def leave_upstream(self, stop: Stop) -> None:
-        """End the request because the gateway stops.
-
-        The exchange that takes the request over ends at once.
-        """
+        """End the request: the gateway stops. The exchange that takes the request over ends at once."""
         self._stop = stop
         self.go_on()
 

@@ -174,10 +174,7 @@ class TasklessRelays:
         )
 
     def _look(self) -> None:
-        """Hand over requests that take long.
-
-        One timer serves all, because a timer for each would cost too much.
-        """
+        """Hand over requests that take long. One timer serves all: a timer for each would cost too much."""
         self._timer = None
         for relay in [*takewhile(lambda each: each.seconds >= LONGEST_SECONDS, self._under_way)]:
             relay.go_on()

@@ -73,10 +73,7 @@ class ConversationTap(SettlingTap):
         return self._known
 
     def write(self, event: Event, stamp: Stamp) -> None:
-        """Note the conversation that an event names.
-
-        If the event is a question, keep the question or drop it.
-        """
+        """Note the conversation that an event names. If the event is a question, keep it or drop it."""
         del stamp
         if event.meta or type(event) is SessionStart:
             self._take_thread(event)

@@ -83,10 +83,7 @@ def message_digest(message: Mapping[str, Any]) -> bytes:
 def _completed(
     request: Request, answers: list[Answer], place: QuestionPlace, questions: OpenQuestions, *, fills: bool
 ) -> KeptAnswers:
-    """Complete answers that name their questions.
-
-    If `fills`, an answer's text may give the values of a form.
-    """
+    """Complete answers that name their questions. If `fills`, an answer's text may fill in a form."""
     found: list[Answer] = []
     first: OpenQuestion | None = None
     unknown: list[str] = []

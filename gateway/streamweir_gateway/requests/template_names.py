@@ -77,8 +77,5 @@ class TemplateNames:
 
 
 def found_sound(place: tuple[str | int, ...], message: str) -> None:
-    """Raise for a fault in a tree.
-
-    This is an error of the gateway, because trees are checked when they are loaded.
-    """
+    """Raise for a fault in a tree: an error of the gateway, because trees are checked when loaded."""
     raise AssertionError(f"{place}: {message}")

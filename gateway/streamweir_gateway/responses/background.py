@@ -19,10 +19,7 @@ __all__ = ["NO_RUNS", "BackgroundRuns"]
 
 
 class BackgroundRuns(Protocol):
-    """The runs of one endpoint.
-
-    Every method may raise `StoreUnavailable`.
-    """
+    """The runs of one endpoint. Every method may raise `StoreUnavailable`."""
 
     async def settled(self, kept: KeptResponses, key: str | None, response: KeptResponse) -> dict[str, Any]:
         """Return the object of a response as it is now: still running, or failed if its run was lost."""

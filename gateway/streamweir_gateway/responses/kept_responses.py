@@ -22,10 +22,7 @@ __all__ = ["Continued", "KeptResponses"]
 _RESPONSE: Final = "response"
 _PAGE: Final = "page of responses"
 _MAX_ID: Final = 256
-"""The most characters of an id that is looked up.
-
-Ids of upstreams may have another form than the gateway's.
-"""
+"""The most characters of an id that is looked up. Ids of upstreams may differ from the gateway's."""
 
 MAX_ITEMS: Final = 5_000
 """The most items of earlier responses that precede the input of a request."""
@@ -76,10 +73,7 @@ class KeptResponses:
         await self._store.drop(self._name(key, response_id))
 
     async def ancestors_behind(self, continued: Continued | None) -> Ancestors:
-        """Return the ancestors of a response that continues another one.
-
-        If a page is full, store the page.
-        """
+        """Return the ancestors of a response that continues another. If a page is full, store the page."""
         if continued is None:
             return NO_ANCESTORS
         response = continued.response

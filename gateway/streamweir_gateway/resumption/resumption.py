@@ -37,10 +37,7 @@ __all__ = ["Resumption"]
 logger = logging.getLogger("streamweir.gateway")
 
 _RESULTS: Final = {"RUN_NOT_FOUND": "not_found", "RUN_GONE": "gone", "STORE_UNAVAILABLE": "unavailable"}
-"""The results as which `streamweir_resumes_total` counts refusals.
-
-All other refusals count as `not_found`.
-"""
+"""The results as which `streamweir_resumes_total` counts refusals. Any other refusal is `not_found`."""
 
 
 class Resumption(RunsShell):
@@ -145,10 +142,7 @@ class Resumption(RunsShell):
         task.add_done_callback(self._without_request.discard)
 
     async def until_done(self) -> None:
-        """Wait until all runs without a request have ended.
-
-        When a drain ends runs, they get a second for that.
-        """
+        """Wait until all runs without a request have ended. Runs that a drain ends get a second for that."""
         while self._without_request:
             was_draining = self._streams.draining
             await asyncio.wait(self._without_request, timeout=1)

@@ -150,10 +150,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         return self._made_here.copier if self._is_first and self._made_here is not None else None
 
     def _facts(self, error: ErrorInfo | None) -> FailureFacts:
-        """Return the facts that decide how the response ends.
-
-        The client may come back for the rest of the run.
-        """
+        """Return the facts that decide how the response ends. The client may come back for the rest."""
         return super()._facts(error)._replace(is_resumable=True)
 
     def _forward_head(self) -> None:

@@ -144,10 +144,7 @@ def _written(group: AssistantGroup, turn: StoredTurn) -> Message:
 
 
 def _ends(message: Message, executed: set[str]) -> bool:
-    """Return whether a message is the result of a call that the upstream has run.
-
-    The turn contains such results.
-    """
+    """Return whether a message is the result of a call that the upstream ran; the turn contains it."""
     return message["role"] == "tool" and message.get("tool_call_id") in executed
 
 

@@ -191,10 +191,7 @@ def _match(
 
 
 def _may_be(span: AssistantGroup, turn: StoredTurn) -> bool:
-    """Return whether the turn may match.
-
-    If results are between the messages, the upstream has to have run a call.
-    """
+    """Return whether the turn may match. With results between the messages, the upstream has run a call."""
     has_results = span.end - span.begin > len(span.messages)
     return not has_results or any(call.is_executed for call in turn.calls)
 

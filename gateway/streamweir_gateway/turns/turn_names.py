@@ -60,10 +60,7 @@ def upstream_digest(upstream: str, dialect: str) -> str:
 
 @lru_cache(maxsize=_MOST_OWNERS)
 def _begun(endpoint: str, key: str | None, kind: str) -> hashlib.blake2b:
-    """Return a hash with an owner and a kind of name as its first input.
-
-    All names of that kind continue it.
-    """
+    """Return a hash that begins with an owner and a kind of name. All names of the kind continue it."""
     return _hash("turn", endpoint, "open" if key is None else "key", key or "", kind)
 
 

@@ -85,10 +85,7 @@ class UpstreamClient:
 
 
 class _Opening:
-    """A request under way, then its response within the block.
-
-    A generator would cost more than this class.
-    """
+    """A request under way, then its response within the block. A generator would cost more."""
 
     __slots__ = ("_opening", "_response")
 

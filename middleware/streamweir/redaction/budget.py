@@ -20,10 +20,7 @@ _PLAIN_ID: Final = LazyPattern(
 
 
 class RedactionBudget:
-    """Redacts the texts of one stream, up to a number of different texts.
-
-    A repeated text is not counted.
-    """
+    """Redacts the texts of one stream, up to a number of different texts. A repeated text is not counted."""
 
     def __init__(self, *, texts: int = _MAX_TEXTS, ids: int = _MAX_IDS) -> None:
         self._texts = texts

@@ -65,10 +65,7 @@ def derived(default: object = None, *, hidden: bool = False) -> Any:
 
 
 def empty(*, hidden: bool = False) -> Any:
-    """Return the default of a mapping that the file does not contain.
-
-    A `hidden` field is left out of the `repr`.
-    """
+    """Return the default of a mapping missing in the file. A `hidden` field is left out of the `repr`."""
     return Field(default_factory=dict, repr=not hidden)
 
 

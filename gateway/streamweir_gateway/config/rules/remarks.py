@@ -18,10 +18,7 @@ __all__ = ["remark_on_answers", "remark_on_variables"]
 _VARIABLE: Final = re.compile(
     r"(?P<shell>\$(?P<name>[A-Z_][A-Z0-9_]+)(?![A-Za-z0-9_]))|(?P<braces>\{\{\s*\$?(?P<inner>[A-Za-z_][A-Za-z0-9_.]*)\s*\}\})"
 )
-"""Matches the variables to remark on.
-
-A `$` before other characters than capitals may be part of a password.
-"""
+"""Matches the variables to remark on. A `$` before other characters may be part of a password."""
 
 _PLACES: Final = frozenset({"headers", "url", "upstream", "auth"})
 """The keys whose values are credentials or addresses."""

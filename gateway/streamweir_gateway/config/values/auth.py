@@ -1,7 +1,4 @@
-"""Values about callers: keys, and origins of pages.
-
-No message quotes a key.
-"""
+"""Values about callers: keys, and origins of pages. No message quotes a key."""
 
 from __future__ import annotations
 

@@ -47,10 +47,7 @@ def size_from(minimum: str) -> Scalar:
 
 
 def _read_duration(value: object) -> float:
-    """Return a duration in seconds.
-
-    A bare number over an hour is refused, because it is probably in milliseconds.
-    """
+    """Return a duration in seconds. A bare number over an hour is refused: it is probably in milliseconds."""
     seconds = _read_any_duration(value)
     if seconds > LONGEST_BARE and _is_bare(value):
         meant = format_duration(seconds / 1000)

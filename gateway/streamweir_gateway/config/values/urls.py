@@ -1,7 +1,4 @@
-"""URLs of upstreams, and values that can replace a URL.
-
-No message quotes a URL: it may contain credentials.
-"""
+"""URLs of upstreams, and values that can replace a URL. No message quotes a URL: it may hold credentials."""
 
 from __future__ import annotations
 

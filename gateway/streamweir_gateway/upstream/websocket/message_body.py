@@ -39,10 +39,7 @@ class MessageBody:
         self.size = 0
         self._framing = framing
         self._is_joined: bool | None = None if messages == "auto" else True
-        """Whether the messages are pieces of one body.
-
-        None: the first message, which decides, has not arrived.
-        """
+        """Whether the messages are pieces of one body. None: the first message, which decides, is missing."""
         if framing == "text":
             self._is_joined = True
 

@@ -11,10 +11,7 @@ BodyFraming: TypeAlias = Literal["sse", "ndjson", "text"]
 """How messages become a body: each an SSE event, each a line, or all joined."""
 
 MessageFraming: TypeAlias = Literal["auto", "sse", "ndjson"]
-"""The form of the messages: frames, or pieces of a body in SSE or NDJSON.
-
-`auto`: the first message decides.
-"""
+"""The form of the messages: frames, or pieces of a body in SSE or NDJSON. `auto`: the first decides."""
 
 
 class WebSocketSettings(NamedTuple):

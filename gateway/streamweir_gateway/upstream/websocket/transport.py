@@ -142,10 +142,7 @@ class WebSocketTransport:
 
 
 class _Body:
-    """The answer to one request, as a body.
-
-    The connection is closed or kept once, when the body is closed.
-    """
+    """The answer to one request, as a body. Closing the body closes or keeps the connection, once."""
 
     __slots__ = ("_connection", "_exchange", "_has_ended", "_kept", "_settings", "messages")
 

@@ -72,10 +72,7 @@ class StandardEncoder(Encoder):
     _id_text = b""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
-        """Return the single frame of `event`.
-
-        Fields that are equal in all events of one read are encoded once.
-        """
+        """Return the single frame of `event`. Fields that all events of one read share are encoded once."""
         if stamp.timestamp != self._timestamp:
             self._begin_read(stamp)
         if self._is_first_version:
