@@ -74,85 +74,45 @@ def faults_named(faults: tuple[Fault, ...], *names: str) -> tuple[Fault, ...]:
     return tuple(fault for fault in faults if fault.name in names)
 
 
-def _connection(name: str, explanation: str, example: str = "") -> FaultKind:
-    return FaultKind(name, "No response", "connection", explanation, example or name)
-
-
-def _head(
-    name: str, explanation: str, example: str, argument: Argument | None = None, default: float | None = None
-) -> FaultKind:
-    return FaultKind(name, "Headers", "head", explanation, example, argument=argument, default=default)
-
-
-def _answer(
+def _kind(  # noqa: PLR0913 - a row of the table
+    group: str,
+    place: Place,
     name: str,
     explanation: str,
     example: str = "",
     argument: Argument | None = None,
     default: float | None = None,
+    *,
+    counts: Literal["events", "bytes"] = "events",
 ) -> FaultKind:
-    group = "Answers that are no stream"
-    return FaultKind(name, group, "answer", explanation, example or name, argument=argument, default=default)
+    shown = example or name + _POSITIONS.get(place, "")
+    has_position = "@" in shown
+    return FaultKind(name, group, place, explanation, shown, has_position, counts, argument, default)
 
 
-def _transfer(name: str, explanation: str) -> FaultKind:
-    return FaultKind(name, "Transfer", "transfer", explanation, name)
+_POSITIONS: Final = {"ending": "@40", "body": "@10"}
+"""The positions in the examples of faults that change the body, by their places."""
 
-
-def _coding(name: str, explanation: str) -> FaultKind:
-    return FaultKind(name, "Content codings", "coding", explanation, name)
+_connection: Final = partial(_kind, "No response", "connection")
+_head: Final = partial(_kind, "Headers", "head")
+_answer: Final = partial(_kind, "Answers that are no stream", "answer")
+_writes: Final = partial(_kind, "Transfer", "writes")
+_transfer: Final = partial(_kind, "Transfer", "transfer")
+_coding: Final = partial(_kind, "Content codings", "coding")
+_ending: Final = partial(_kind, "Streams that break", "ending")
+_stream: Final = partial(_kind, "Streams that break", "body")
+_end: Final = partial(_kind, "Ends of the run", "body")
+_event: Final = partial(_kind, "Broken events", "body")
 
 
 def _cut_coding(coding: str) -> FaultKind:
-    name = f"{coding}-cut"
     explanation = f"{coding}, whose coded data ends within event N; the body itself ends properly"
-    return FaultKind(name, "Content codings", "coding", explanation, f"{name}@20", has_position=True)
+    return _coding(f"{coding}-cut", explanation, f"{coding}-cut@20")
 
 
 def _bomb(coding: str) -> FaultKind:
-    name = f"{coding}-bomb"
     explanation = f"{coding}; before event N so many bytes without meaning, sent as a thousandth of that"
-    return FaultKind(
-        name,
-        "Content codings",
-        "coding",
-        explanation,
-        f"{name}@5:1GiB",
-        has_position=True,
-        argument="size",
-        default=256 << 20,
-    )
-
-
-def _writes(name: str, explanation: str) -> FaultKind:
-    return FaultKind(name, "Transfer", "writes", explanation, name)
-
-
-def _ending(name: str, explanation: str, counts: Literal["events", "bytes"] = "events") -> FaultKind:
-    number = 40 if counts == "events" else 1000
-    example = f"{name}@{number}"
-    return FaultKind(
-        name, "Streams that break", "ending", explanation, example, has_position=True, counts=counts
-    )
-
-
-def _in_body(
-    group: str,
-    name: str,
-    explanation: str,
-    example: str = "",
-    argument: Argument | None = None,
-    default: float | None = None,
-) -> FaultKind:
-    shown = example or f"{name}@10"
-    return FaultKind(
-        name, group, "body", explanation, shown, has_position="@" in shown, argument=argument, default=default
-    )
-
-
-_stream: Final = partial(_in_body, "Streams that break")
-_end: Final = partial(_in_body, "Ends of the run")
-_event: Final = partial(_in_body, "Broken events")
+    return _coding(f"{coding}-bomb", explanation, f"{coding}-bomb@5:1GiB", "size", 256 << 20)
 
 
 _TABLE: Final = (
@@ -192,7 +152,8 @@ _TABLE: Final = (
     _coding("unknown-coding", "the body claims a coding that nobody knows"),
     _ending("cut", "the connection is closed before event N, within a chunk"),
     _ending("cut-within", "the connection is closed in the middle of event N"),
-    _ending("cut-byte", "the connection is closed behind byte N of the body", "bytes"),
+    _ending("cut-byte", "the connection is closed behind byte N of the body", "cut-byte@1000",
+            counts="bytes"),
     _ending("stop", "the body ends properly before event N"),
     _ending("stop-within", "the body ends properly in the middle of event N"),
     _ending("reset", "the connection is reset before event N; reset@0: right after the headers"),
