@@ -9,6 +9,7 @@ from typing import Final
 from streamweir.codec.base import Decoder
 from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
 from streamweir.framing import Frame, SniffingParser
+from streamweir.framing.control_bytes import CR, LF
 from streamweir.translation.items import FrameItems, TextRun
 from streamweir.translation.reading.frame_reader import GAP_BYTES, FrameReader
 from streamweir.translation.reading.text_blocks import (
@@ -65,6 +66,7 @@ class BodyReader:
     def __init__(self, frames: FrameReader, limit: int) -> None:
         self._frames = frames
         self._limit = limit
+        self._longest_unread = limit if limit < _LONGEST_UNREAD else _LONGEST_UNREAD
         self._blocks = TextBlocks()
 
     def read_texts(self, data: bytes) -> tuple[Piece, list[str], bytes] | None:
@@ -282,11 +284,14 @@ class BodyReader:
         self.around = self.next_around if is_for_caller else None
 
     def _may_wait(self, data: bytes, around: AnySurroundings) -> bool:
-        """Return whether `data` may be the beginning of the block of a text."""
-        if len(data) > _LONGEST_UNREAD or len(data) > self._limit or not around.is_constant:
+        """Return whether `data` may be the beginning of the block of a text with constant surroundings."""
+        if len(data) > self._longest_unread:
             return False
-        may_be_text = data.startswith(around.before) or around.before.startswith(data)
-        return may_be_text and not holds_block(data, self.parser.framing)
+        before = around.before
+        if not (data.startswith(before) or before.startswith(data)):
+            return False
+        has_line_end = data.find(LF) >= 0 or data.find(CR) >= 0
+        return not has_line_end or not holds_block(data, self.parser.framing)
 
     def _parsed(
         self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool, is_judged: bool = False

@@ -38,6 +38,11 @@ class Separator:
         self.part = whole[begin:end]
         self._head, self._tail = whole[:begin], whole[end:]
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the part is not the whole separator."""
+        return bool(self._head or self._tail)
+
     def split(self, data: bytes) -> list[bytes] | None:
         """Return the pieces of `data` between separators; None if there is the searched part of one only."""
         head, tail = self._head, self._tail

@@ -65,7 +65,7 @@ class Surroundings(TextReader):
         end: the argument.
     """
 
-    __slots__ = ("_after", "_begin", "_end", "_separator", "before", "end", "template")
+    __slots__ = ("_after", "_begin", "_between", "_end", "_separator", "before", "end", "template")
 
     is_constant: Final = True
 
@@ -82,6 +82,10 @@ class Surroundings(TextReader):
         self.before = begin + before
         self._after = after + end
         self._separator = Separator(self._after + self.before)
+        self._between: str | None = None
+        """The separator with the quotes around it, for texts without escapes; empty if all texts have to be
+        parsed. Set by the first read of several texts.
+        """
         self._begin, self._end = len(self.before), -len(self._after)
 
     def note(self, message: bytes) -> None:
@@ -133,10 +137,38 @@ class Surroundings(TextReader):
             if strings.find(self._separator.part) < 0:  # `in` is slow: it tries the bytes as a number first
                 text = _text(strings)
                 return [text] if text and strings[0] == strings[-1] == _QUOTE else None  # and no line end
+            if strings.find(b"\\") < 0 and (texts := self._plain_texts(strings)) is not None:
+                return texts
             pieces = self._separator.split(strings)
             return None if pieces is None else texts_in_lines(pieces)
         except (msgspec.MsgspecError, ValueError):
             return None
+
+    def _plain_texts(self, strings: bytes) -> list[str] | None:
+        """Return the texts of JSON strings without escapes; None for any other bytes.
+
+        Args:
+            strings: bytes without a backslash, beginning with the first string and ending with the last one.
+        """
+        between = self._between
+        if between is None:
+            between = self._between = _text_between(self._separator)
+        if not between or not strings[0] == strings[-1] == _QUOTE:
+            return None
+        texts = strings[1:-1].decode().split(between)
+        joined = "".join(texts)
+        try:
+            is_plain = _text(f'"{joined}"') == joined  # one string: no text has a quote or a line end
+        except msgspec.MsgspecError:
+            return None
+        return texts if is_plain and all(texts) else None
+
+
+def _text_between(separator: Separator) -> str:
+    """Return a separator of JSON strings with their quotes; empty if it is long, or not plain text."""
+    part = separator.part
+    is_plain = part.isascii() and part.find(b"\\") < 0 and not separator.is_cut
+    return f'"{part.decode()}"' if is_plain else ""
 
 
 def texts_in_lines(pieces: Sequence[bytes]) -> list[str] | None:
