@@ -17,6 +17,7 @@ import msgspec
 
 from streamweir.codec.answer_ids import answer_id, waits_for_client, with_answer_ids
 from streamweir.codec.base import Encoder
+from streamweir.codec.finish import CUT_SHORT, finish_with_calls
 from streamweir.codec.kept_calls import KeptCalls
 from streamweir.codec.open_interactions import OpenInteractions
 from streamweir.codec.questions import asks_person, question_text
@@ -278,10 +279,12 @@ class ChatEncoder(Encoder):
             yield from self.write_call(call)
         waits = event.status == "suspended" and (self._asked or not (calls or self._waits))
         beside = suspension(self._asked) if waits else {}
-        reason = "tool_calls" if calls else self._finish_reason(event)
+        reason = self._finish_reason(event)
+        if calls:
+            reason = finish_with_calls(reason)
         yield from self.write_end(reason, event, beside)
 
     def _finish_reason(self, event: SessionEnd) -> str:
         """Return the finish reason. Calls that the server has run are no reason for the client: `stop`."""
         reason = str((event.summary or {}).get("finish_reason"))
-        return reason if reason in ("length", "content_filter") else "stop"
+        return reason if reason in CUT_SHORT else "stop"

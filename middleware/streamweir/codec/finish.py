@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from streamweir.classification.finish_words import code_of_finish
 from streamweir.errors import error_info
 from streamweir.events import Error, Meta
 
-__all__ = ["finish_error"]
+__all__ = ["CUT_SHORT", "finish_error", "finish_with_calls"]
+
+CUT_SHORT: Final = frozenset({"length", "content_filter"})
+"""The finish reasons, in the standard's words, of a model that was stopped in the middle of its answer."""
+
+
+def finish_with_calls(finish: object) -> str:
+    """Return the finish reason of an answer with calls that the client is to run.
+
+    Args:
+        finish: the finish reason of the model, in the standard's words.
+
+    Returns:
+        `finish` if the model was stopped in the middle of its answer; `tool_calls` for all others. A model
+        that has called tools often gives the reason `stop`.
+    """
+    return str(finish) if finish in CUT_SHORT else "tool_calls"
 
 
 def finish_error(word: object, meta: Meta | None = None) -> Error | None:

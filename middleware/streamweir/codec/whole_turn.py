@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from streamweir.codec.finish import CUT_SHORT, finish_with_calls
 from streamweir.codec.questions import asks_person, question_text
 from streamweir.codec.standard_events import read_standard
 from streamweir.codec.suspension import SUSPENSION
@@ -183,7 +184,7 @@ def text_of_turn(folded: Mapping[str, Any], *, but: Sequence[Mapping[str, Any]] 
 
 def finish_reason(folded: Mapping[str, Any]) -> str:
     """Return why the turn has ended, as the standard's `finish_reason`."""
+    reason = (folded["summary"] or {}).get("finish_reason")
     if client_calls(folded):
-        return "tool_calls"
-    reason = str((folded["summary"] or {}).get("finish_reason"))
-    return reason if reason in ("length", "content_filter") else "stop"
+        return finish_with_calls(reason)
+    return str(reason) if reason in CUT_SHORT else "stop"

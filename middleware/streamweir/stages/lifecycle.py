@@ -355,7 +355,7 @@ class Lifecycle:
         silence = None if self.has_answer or self.on_silence is None else self.on_silence()
         if silence is not None:
             self.waiting.append(silence)
-        elif code and code not in self._reported and event.status == "completed":
+        elif code and code not in self._reported:
             self.waiting.append(own_warning(code))
         elif finish and standard_finish(finish) not in FINISH_REASONS:
             self.waiting.append(own_warning("END_UNCONFIRMED", UNKNOWN_FINISH))

@@ -20,6 +20,7 @@ from streamweir.errors import LimitExceeded
 from streamweir.events import Event, Interaction, Meta, Opaque, ToolCallDelta, ToolCallEnd, ToolCallStart
 from streamweir.ids import made_call_id, short_id, short_index
 from streamweir.jsontext import write_json, write_json_text
+from streamweir.optional_json import json_object
 from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["ClientCalls", "bounded"]
@@ -85,15 +86,22 @@ class ClientCalls:
             if isinstance(piece, dict):
                 yield from self._take_call(piece, self._choices.setdefault(choice, _Calls()), meta)
 
-    def start(self, choice: int | None = None) -> Iterator[Event]:
-        """Yield the starts of the complete calls of a choice; None: of all choices."""
+    def start(self, choice: int | None = None, *, cut_short: bool = False) -> Iterator[Event]:
+        """Yield the starts of the calls of a choice.
+
+        Args:
+            choice: the index of the choice; None: all choices.
+            cut_short: whether a limit or a filter has ended the choice. A call whose arguments are then no
+                JSON object is incomplete, and the client is not asked to run it.
+        """
         for key in [choice] if choice is not None else list(self._choices):
             calls = self._choices.pop(key, None)
             for call in calls.all if calls else ():
-                self.room.give_back(call.arguments.size + _CALL - _HANDED)
-                self._handed.setdefault(key, []).append((call.tool_id, call.name))
+                self.room.give_back(call.arguments.size + _CALL)
                 name, whole = _named_within(call)
-                self._handed[key][-1] = (call.tool_id, name)
+                if not cut_short or json_object(call.arguments.text) is not None:
+                    self.room.take(_HANDED)
+                    self._handed.setdefault(key, []).append((call.tool_id, name))
                 yield ToolCallStart(
                     call.tool_id,
                     name or "unknown",

@@ -20,7 +20,7 @@ from streamweir.codec.families.openai_calls import ClientCalls, bounded
 from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
 from streamweir.codec.families.openai_usage import TOKENS, tokens_in
 from streamweir.codec.families.plain_chunks import plain_chunk
-from streamweir.codec.finish import finish_error
+from streamweir.codec.finish import CUT_SHORT, finish_error
 from streamweir.events import Content, Data, Event, Meta, Reference, SessionEnd, SessionStart, Thinking, Whole
 from streamweir.ids import short_id
 from streamweir.options.limits import EVENT_BYTES
@@ -283,9 +283,9 @@ class ChunkReader:
             yield from self.calls.go_on(index)
             return
         self.complete = True
-        self.summary["finish_reason"] = standard_finish(reason)
+        finish = self.summary["finish_reason"] = standard_finish(reason)
         if self._calls is not None:
-            yield from self._calls.start(index)
+            yield from self._calls.start(index, cut_short=finish in CUT_SHORT)
 
 
 def is_completion(message: Mapping[str, Any]) -> bool:

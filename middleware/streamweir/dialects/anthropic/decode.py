@@ -9,7 +9,7 @@ from streamweir.classification.finish_words import is_broken_off, standard_finis
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
-from streamweir.codec.finish import finish_error
+from streamweir.codec.finish import CUT_SHORT, finish_error
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
 from streamweir.codec.text_form import TextForm
@@ -158,7 +158,9 @@ class AnthropicDecoder(Decoder):
         return asked_in(message)
 
     def _stop(self, beside: dict[str, Any] | None) -> tuple[Event, ...]:
-        calls = (*self._blocks.stop_all(),)
+        calls: tuple[Event, ...] = (*self._blocks.stop_all(),)
+        if self._summary.get("finish_reason") not in CUT_SHORT:
+            calls += (*self._blocks.ask_for_cut(),)
         waits = self._waits or self._blocks.called
         meta = and_extra(self._meta, beside)
         end = SessionEnd("suspended" if waits else "completed", summary=self._summary or None, meta=meta)

@@ -25,6 +25,7 @@ from streamweir.events import (
 )
 from streamweir.ids import made_call_id, short_id
 from streamweir.jsontext import json_to_keep, parse_json
+from streamweir.optional_json import json_object
 
 __all__ = ["Blocks"]
 
@@ -63,6 +64,9 @@ class Blocks:
     The signature of a thinking block waits in `_signature`, and a compaction in `_compaction`, until that
     block is closed, another block begins or the message ends. A later signature of a block replaces it.
 
+    A closed call whose arguments are no JSON object waits in `_cut` until the message ends: its stop reason
+    shows whether a limit has cut the arguments off.
+
     Attributes:
         meta: the metadata of the message.
         request_id: the request id of the stream.
@@ -75,6 +79,7 @@ class Blocks:
         self.room = Room("the calls of an answer")
         self.meta: Meta | None = None
         self._asked: set[str] = set()
+        self._cut: dict[str, str] = {}
         self._calls: dict[int, _Call] = {}
         self._signature = ""
         self._compaction = Compaction(self.room)
@@ -159,10 +164,25 @@ class Blocks:
         yield ToolCallStart(
             call.tool_id, call.name, arguments=given, for_client=call.for_client or None, meta=meta
         )
-        if call.for_client:
-            if len(self._asked) < _MOST_ASKED:
-                self._asked.add(call.tool_id)
-            yield Interaction(call.tool_id, "tool", title=call.name, meta=self.meta)
+        if call.for_client and call.pieces.text and json_object(call.pieces.text) is None:
+            if len(self._cut) < _MOST_ASKED:
+                self._cut[call.tool_id] = call.name
+        elif call.for_client:
+            yield self._ask(call.tool_id, call.name)
+
+    def _ask(self, tool_id: str, name: str) -> Interaction:
+        if len(self._asked) < _MOST_ASKED:
+            self._asked.add(tool_id)
+        return Interaction(tool_id, "tool", title=name, meta=self.meta)
+
+    def ask_for_cut(self) -> Iterator[Interaction]:
+        """Ask the client to run the calls whose arguments are no JSON object.
+
+        To be called at the end of the message, unless its stop reason is a limit or a filter.
+        """
+        cut, self._cut = self._cut, {}
+        for tool_id, name in cut.items():
+            yield self._ask(tool_id, name)
 
     def stop_all(self) -> Iterable[Event]:
         """Return the calls whose blocks were not closed, in the order of their start."""
@@ -228,6 +248,7 @@ class Blocks:
             **(beside or {}),
         }
         meta, tool_id = and_extra(self.meta, rest), short_id(text_of(block.get("tool_use_id")))
+        self._cut.pop(tool_id, None)
         if tool_id in self._asked:
             self._asked.discard(tool_id)
             yield Interaction(tool_id, "tool", "resolved", meta=self.meta)

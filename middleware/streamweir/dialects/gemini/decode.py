@@ -9,7 +9,7 @@ from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import counts_in, custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.families.gemini_content import FINISH_REASONS, TOKENS
-from streamweir.codec.finish import finish_error
+from streamweir.codec.finish import finish_error, finish_with_calls
 from streamweir.codec.head_messages import head_objects
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.gemini.decode_names import has_snake_case, in_camel_case
@@ -92,7 +92,8 @@ class GeminiDecoder(Decoder):
         if not self.complete:
             return ()
         if self._parts.has_called:
-            return (SessionEnd("suspended", summary={**self._summary, "finish_reason": "tool_calls"}),)
+            finish = finish_with_calls(self._summary.get("finish_reason"))
+            return (SessionEnd("suspended", summary={**self._summary, "finish_reason": finish}),)
         return (SessionEnd(summary=self._summary),)
 
     def _read_all(self, responses: Iterable[Any]) -> Iterator[Event]:

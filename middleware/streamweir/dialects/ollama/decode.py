@@ -17,7 +17,7 @@ from streamweir.codec.coerce import (
     text_of,
     upstream_error,
 )
-from streamweir.codec.finish import finish_error
+from streamweir.codec.finish import finish_error, finish_with_calls
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_shapes import file_event
 from streamweir.events import (
@@ -144,7 +144,8 @@ class OllamaDecoder(Decoder):
         if reason not in (None, "", "stop", "length"):
             summary["done_reason"] = reason
         if self._calls:
-            return SessionEnd("suspended", summary={**summary, "finish_reason": "tool_calls"})
+            summary["finish_reason"] = finish_with_calls(finish)
+            return SessionEnd("suspended", summary=summary)
         return SessionEnd(summary=summary)
 
 

@@ -15,7 +15,7 @@ from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.codec.whole_turn import suspension_of
 from streamweir.dialects.openai_responses.encode_approvals import Approvals, has_item
-from streamweir.dialects.openai_responses.encode_calls import OpenCall
+from streamweir.dialects.openai_responses.encode_calls import OpenCall, is_incomplete
 from streamweir.dialects.openai_responses.encode_frames import NumberedFrames
 from streamweir.dialects.openai_responses.encode_items import (
     begun_call,
@@ -133,8 +133,7 @@ class ResponsesEncoder(ChatEncoder):
         """Return a whole response."""
         self.stamp = stamp
         summary = folded["summary"] or {}
-        items = [*items_of(folded, self._id_base, self.upstream, self._ids)]
-        at = stamp.timestamp // 1000
+        items, at = [*items_of(folded, self._id_base, self.upstream, self._ids)], stamp.timestamp // 1000
         response = self._response.ended(str(summary.get("finish_reason")), summary, items, at=at)
         return {**response, **suspension_of(folded, has_form=has_item)}
 
@@ -205,10 +204,9 @@ class ResponsesEncoder(ChatEncoder):
     def write_call(self, call: ToolCallStart) -> Iterator[Frame]:
         """Yield the frames of a whole call, or of the end of a call that was written in pieces."""
         if call.tool_id not in self._calls:
-            arguments = write_json_text(call.arguments)
-            yield from self.write_argument_piece(
-                ToolCallDelta(call.tool_id, call.tool_name, arguments, opaque=call.opaque)
-            )
+            given = write_json_text(call.arguments)
+            piece = ToolCallDelta(call.tool_id, call.tool_name, given, opaque=call.opaque)
+            yield from self.write_argument_piece(piece)
         begun = self._calls.pop(call.tool_id)
         item = {**begun.item, "name": call.tool_name}
         yield self._frame(
@@ -222,10 +220,13 @@ class ResponsesEncoder(ChatEncoder):
         yield self._done(begun.place, item)
 
     def write_result(self, call: ToolCallStart, end: ToolCallEnd) -> Iterator[Frame]:
-        """Yield the frames of the item of a call that has been run."""
+        """Yield the frames of a call that has been run, or the end of a client's call that was cut off."""
         if self.is_shown:
             return  # the call is an item of the upstream's, and so would be its result
         yield from self._close()
+        if call.tool_id in self._calls and is_incomplete(end):
+            yield self._end_cut_off(call.tool_id)
+            return
         place, item = len(self._output), mcp_call(self._id("mcp"), call, end)
         yield self._added(begun_call(item))
         for kind, fields in steps_of_call(item):
@@ -266,8 +267,8 @@ class ResponsesEncoder(ChatEncoder):
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
         """Yield the frames of the whole response."""
         yield from self._finish_items()
-        at = self.stamp.timestamp // 1000
-        response = self._response.ended(reason, end.summary, self._output.items, at=at)
+        items, at = self._output.items, self.stamp.timestamp // 1000
+        response = self._response.ended(reason, end.summary, items, at=at)
         yield self._frame(response["status"], response={**response, **beside})
 
     # Items
@@ -358,10 +359,13 @@ class ResponsesEncoder(ChatEncoder):
         if self.is_shown:
             return
         yield from self._close()
-        for call in self._calls.values():
-            self._output.count(-call.arguments.size)
-            yield self._done(call.place, {**call.item, "status": "incomplete"})
-        self._calls.clear()
+        for tool_id in [*self._calls]:
+            yield self._end_cut_off(tool_id)
+
+    def _end_cut_off(self, tool_id: str) -> Frame:
+        call = self._calls.pop(tool_id)
+        self._output.count(-call.arguments.size)
+        return self._done(call.place, {**call.item, "status": "incomplete"})
 
     def _added(self, item: dict[str, Any]) -> Frame:
         place = self._output.add(item)

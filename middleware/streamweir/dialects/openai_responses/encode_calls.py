@@ -6,8 +6,14 @@ from typing import Any, NamedTuple
 
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.dialects.openai_responses.encode_items import function_call
+from streamweir.events import ToolCallEnd
 
-__all__ = ["OpenCall"]
+__all__ = ["OpenCall", "is_incomplete"]
+
+
+def is_incomplete(end: ToolCallEnd) -> bool:
+    """Return whether `end` ends a call that never got a result."""
+    return end.error is not None and end.error.get("code") == "TOOL_INCOMPLETE"
 
 
 class OpenCall(NamedTuple):

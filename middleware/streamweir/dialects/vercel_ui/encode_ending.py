@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from streamweir.codec.finish import finish_with_calls
 from streamweir.events import SessionEnd
 
 __all__ = ["finish"]
@@ -14,7 +15,6 @@ _TOKENS: Final = {
     "totalTokens": "total_tokens",
 }
 _REASONS: Final = {"content_filter": "content-filter", "tool_calls": "tool-calls"}
-_BY_STATUS: Final = {"error": "error", "suspended": "tool-calls"}
 
 
 def finish(event: SessionEnd, *, with_reason: bool) -> dict[str, Any]:
@@ -27,7 +27,8 @@ def finish(event: SessionEnd, *, with_reason: bool) -> dict[str, Any]:
     """
     summary = event.summary or {}
     given = summary.get("finish_reason")
-    reason = _BY_STATUS.get(event.status) or _REASONS.get(str(given), given or "stop")
+    word = finish_with_calls(given) if event.status == "suspended" else given or "stop"
+    reason = "error" if event.status == "error" else _REASONS.get(word, word)
     usage = {name: summary[own] for name, own in _TOKENS.items() if own in summary}
     metadata: dict[str, Any] = {"usage": usage} if usage else {}
     if given:
