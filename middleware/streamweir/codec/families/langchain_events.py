@@ -195,7 +195,7 @@ class ChainEvents:
     def _tool(
         self, phase: str, run_id: str, fields: Mapping[str, Any], data: dict[str, Any], meta: Meta | None
     ) -> Iterator[Event]:
-        tools, name = self._tools, text_of(fields.get("name"))
+        tools, name = self._tools, short_id(text_of(fields.get("name")))
         read = {"start": tools.start, "stream": tools.progress, "end": tools.end, "error": tools.fail}
         yield from read.get(phase, tools.progress)(run_id, name, data, meta)
 

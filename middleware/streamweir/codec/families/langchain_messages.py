@@ -284,11 +284,11 @@ class ChainMessages:
                 return
             if call is not None:
                 key = tool_id
-            name = text_of(piece.get("name"))[:1024]
+            name = short_id(text_of(piece.get("name")))
             call = calls[key] = _Call(tool_id, name)
             self._left -= _CALL + room_for(tool_id, name)
         call.tool_id = call.tool_id or tool_id
-        call.name = call.name or text_of(piece.get("name"))[:1024]
+        call.name = call.name or short_id(text_of(piece.get("name")))
         text = text_of(piece.get("args"))
         self._left -= call.pieces.append(text)
         if self._left < 0:
@@ -321,7 +321,7 @@ class ChainMessages:
                 return  # a call that a person refused is in the state once more, after its result
             self._started.add(tool_id, None)
             if len(self._waiting) < _MOST_WAITING:
-                self._waiting[tool_id] = _Waiting(name[:1024], _digest(given))
+                self._waiting[tool_id] = _Waiting(short_id(name), _digest(given))
         yield ToolCallStart(tool_id, name or "unknown", arguments=given, meta=meta)
 
     def _result(self, message: Mapping[str, Any], step: Meta | None) -> Iterator[Event]:
@@ -346,7 +346,7 @@ class ChainMessages:
 
     def _call_of(self, result: Mapping[str, Any]) -> str:
         """Return the call of a result without an id, found by the name of the tool."""
-        result_id, name = short_id(text_of(result.get("id"))), text_of(result.get("name"))
+        result_id, name = (short_id(text_of(result.get(key))) for key in ("id", "name"))
         if known := self._nameless.get(result_id):
             return known
         tool_id = next((found for found, call in self._waiting.items() if call.name == name), "")

@@ -117,7 +117,7 @@ def _of_run(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": (text_of(entry.get("type")) or "chain")[:_LONGEST],
         "run_id": short_id(text_of(entry.get("id"))),
-        "name": text_of(entry.get("name"))[:_LONGEST],
+        "name": short_id(text_of(entry.get("name"))),
         "tags": [text_of(tag)[:_LONGEST] for tag in tags[:1]] if isinstance(tags, list) else [],
         "metadata": {name: short_id(text) for name, text in texts.items()},
     }
