@@ -23,16 +23,8 @@ MAX_AGE_SECONDS: Final = 600
 """The seconds for which a browser may cache the answer to a preflight."""
 
 _REQUEST_HEADERS: Final = (
-    "Accept",
-    "Authorization",
-    "Content-Type",
-    "Last-Event-ID",
-    "traceparent",
-    "tracestate",
-    "X-Api-Key",
-    "X-Request-Id",
-    "X-Streamweir-Protocol",
-    "X-Streamweir-Run",
+    *("Accept", "Authorization", "Content-Type", "Last-Event-ID", "traceparent", "tracestate"),
+    *("X-Api-Key", "X-Request-Id", "X-Streamweir-Protocol", "X-Streamweir-Run"),
 )
 """Request headers that every allowed page may send."""
 

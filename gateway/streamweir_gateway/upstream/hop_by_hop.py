@@ -15,13 +15,8 @@ __all__ = ["HOP_BY_HOP", "connection_options", "end_to_end"]
 HOP_BY_HOP: Final = frozenset(
     {
         *(
-            b"connection",
-            b"keep-alive",
-            b"proxy-connection",
-            b"te",
-            b"trailer",
-            b"transfer-encoding",
-            b"upgrade",
+            *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer"),
+            *(b"transfer-encoding", b"upgrade"),
         ),
         *(b"proxy-authenticate", b"proxy-authorization", b"proxy-authentication-info", b"http2-settings"),
     }
@@ -30,13 +25,8 @@ HOP_BY_HOP: Final = frozenset(
 
 _NEVER_NAMED: Final = frozenset(
     {
-        b"host",
-        b"content-length",
-        b"content-type",
-        b"content-encoding",
-        b"authorization",
-        b"cookie",
-        b"set-cookie",
+        *(b"host", b"content-length", b"content-type", b"content-encoding", b"authorization"),
+        *(b"cookie", b"set-cookie"),
     }
 )
 """Headers that `Connection` cannot remove, because the message would have another meaning without them."""

@@ -38,24 +38,13 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
     ),
     **dict.fromkeys(
         [
-            "aiohttp.ClientConnectionError",
-            "anthropic.APIConnectionError",
-            "botocore.ConnectionClosedError",
-            "botocore.EndpointConnectionError",
-            "builtins.ConnectionError",
-            "httpcore.NetworkError",
-            "httpcore.ProxyError",
-            "httpcore.RemoteProtocolError",
-            "httpx.NetworkError",
-            "httpx.ProxyError",
-            "httpx.RemoteProtocolError",
-            "openai.APIConnectionError",
-            "requests.ConnectionError",
-            "socket.gaierror",
-            "socket.herror",
-            "ssl.SSLError",
-            "urllib.URLError",
-            "urllib3.ProtocolError",
+            *("aiohttp.ClientConnectionError", "anthropic.APIConnectionError"),
+            *("botocore.ConnectionClosedError", "botocore.EndpointConnectionError"),
+            *("builtins.ConnectionError", "httpcore.NetworkError", "httpcore.ProxyError"),
+            *("httpcore.RemoteProtocolError", "httpx.NetworkError", "httpx.ProxyError"),
+            *("httpx.RemoteProtocolError", "openai.APIConnectionError", "requests.ConnectionError"),
+            *("socket.gaierror", "socket.herror", "ssl.SSLError"),
+            *("urllib.URLError", "urllib3.ProtocolError"),
         ],
         "UPSTREAM_UNREACHABLE",
     ),
@@ -76,16 +65,10 @@ _EXCEPTIONS: Final[dict[str, str | None]] = {
 
 _LOST_CONNECTIONS: Final = frozenset(
     {
-        "aiohttp.ServerDisconnectedError",
-        "botocore.ConnectionClosedError",
-        "builtins.BrokenPipeError",
-        "builtins.ConnectionAbortedError",
-        "builtins.ConnectionResetError",
-        "httpcore.ReadError",
-        "httpcore.RemoteProtocolError",
-        "httpx.ReadError",
-        "httpx.RemoteProtocolError",
-        "urllib3.ProtocolError",
+        *("aiohttp.ServerDisconnectedError", "botocore.ConnectionClosedError"),
+        *("builtins.BrokenPipeError", "builtins.ConnectionAbortedError"),
+        *("builtins.ConnectionResetError", "httpcore.ReadError", "httpcore.RemoteProtocolError"),
+        *("httpx.ReadError", "httpx.RemoteProtocolError", "urllib3.ProtocolError"),
     }
 )
 """Exceptions for the loss of an open connection. They do not tell whether an answer had begun."""

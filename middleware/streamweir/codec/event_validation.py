@@ -53,13 +53,8 @@ _QUESTION: Final = frozenset(
 )
 _SUMMARY: Final = frozenset(
     {
-        "prompt_tokens",
-        "completion_tokens",
-        "total_tokens",
-        "finish_reason",
-        "duration_ms",
-        "tool_calls",
-        "events",
+        *("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason", "duration_ms"),
+        *("tool_calls", "events"),
     }
 )
 _END_REASONS: Final[dict[str, tuple[Reason, ...]]] = {

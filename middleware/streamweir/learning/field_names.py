@@ -95,16 +95,8 @@ TEXT_RANKS: Final = {
     **dict.fromkeys(("content", "text", "delta", "token", "answer", "txt", "textdelta", "contentdelta"), 5),
     **dict.fromkeys(
         (
-            "chunk",
-            "outputtext",
-            "response",
-            "reply",
-            "completion",
-            "markdown",
-            "piece",
-            "tok",
-            "fulltext",
-            "finalanswer",
+            *("chunk", "outputtext", "response", "reply", "completion", "markdown", "piece", "tok"),
+            *("fulltext", "finalanswer"),
         ),
         4,
     ),
@@ -151,15 +143,8 @@ TOOL_WORDS: Final = _set(
 )
 TOOL_NAMES: Final = (
     "functionname",
-    *(
-        "toolname",
-        "toolcallname",
-        "fnname",
-        "funcname",
-        "pluginname",
-        "actionname",
-        "skillname",
-    ),
+    *("toolname", "toolcallname", "fnname", "funcname", "pluginname"),
+    *("actionname", "skillname"),
     *("name", "tool", "function", "fn", "func", "plugin", "action", "skill", "api", "method", "n"),
 )
 ARGUMENTS: Final = (
@@ -175,16 +160,8 @@ RESULTS: Final = (
 )
 VAGUE_RESULTS: Final = ("content", "data", "value", "answer", "text", "message", "body", "payload", "summary")
 CALL_IDS: Final = (
-    *(
-        "toolcallid",
-        "callid",
-        "toolid",
-        "tooluseid",
-        "functioncallid",
-        "actionid",
-        "invocationid",
-        "toolcall",
-    ),
+    *("toolcallid", "callid", "toolid", "tooluseid", "functioncallid", "actionid"),
+    *("invocationid", "toolcall"),
     *("stepid", "call", "id", "cid", "tid", "ref", "runid", "uid", "key"),
 )
 DURATIONS: Final = ("durationms", "elapsedms", "latencyms", "tookms", "ms")

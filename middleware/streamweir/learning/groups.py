@@ -212,15 +212,8 @@ _MAX_NESTING: Final = 4
 _RANKS: Final = {name: rank for rank, name in enumerate((*NAMES_OF_MESSAGES, *ENUMS))}
 _UNRANKED: Final = len(_RANKS)
 _DATA: Final = {
-    "args",
-    "arguments",
-    "input",
-    "result",
-    "output",
-    "toolargs",
-    "toolinput",
-    "params",
-    "parameters",
+    *("args", "arguments", "input", "result", "output", "toolargs", "toolinput"),
+    *("params", "parameters"),
 }
 
 

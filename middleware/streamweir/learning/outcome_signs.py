@@ -30,62 +30,21 @@ __all__ = [
 _FLAGS: Final = frozenset({"ok", "success", "succeeded", "successful", "issuccess", "issuccessful", "isok"})
 _CODES: Final = frozenset(
     [
-        "code",
-        "errorcode",
-        "errcode",
-        "errno",
-        "retcode",
-        "ret",
-        "rc",
-        "resultcode",
-        "statuscode",
-        "httpstatus",
-        "httpcode",
-        "exitcode",
-        "returncode",
-        "status",
-        "state",
+        *("code", "errorcode", "errcode", "errno", "retcode", "ret", "rc", "resultcode"),
+        *("statuscode", "httpstatus", "httpcode", "exitcode", "returncode", "status", "state"),
     ]
 )
 _STATES: Final = frozenset(
     [
-        "status",
-        "state",
-        "outcome",
-        "conclusion",
-        "verdict",
-        "result",
-        "reason",
-        "finishreason",
-        "stopreason",
-        "donereason",
-        "endreason",
-        "cause",
-        "code",
-        "finalstatus",
-        "runstatus",
+        *("status", "state", "outcome", "conclusion", "verdict", "result", "reason"),
+        *("finishreason", "stopreason", "donereason", "endreason", "cause", "code"),
+        *("finalstatus", "runstatus"),
     ]
 )
 _GOOD: Final = frozenset(
     [
-        "ok",
-        "okay",
-        "success",
-        "successful",
-        "succeeded",
-        "done",
-        "complete",
-        "completed",
-        "finish",
-        "finished",
-        "end",
-        "ended",
-        "stop",
-        "good",
-        "fine",
-        "true",
-        "yes",
-        "passed",
+        *("ok", "okay", "success", "successful", "succeeded", "done", "complete", "completed"),
+        *("finish", "finished", "end", "ended", "stop", "good", "fine", "true", "yes", "passed"),
     ]
 )
 MOST_VALUES: Final = 6

@@ -76,18 +76,8 @@ _FOREIGN: Final = (
         "비밀번호",
         "토큰",
     ),
-    *(
-        "пароль",
-        "токен",
-        "ключ доступа",
-        "كلمة المرور",
-        "סיסמה",
-        "contraseña",
-        "lösenord",
-        "hasło",
-        "heslo",
-        "şifre",
-    ),
+    *("пароль", "токен", "ключ доступа", "كلمة المرور", "סיסמה", "contraseña", "lösenord"),
+    *("hasło", "heslo", "şifre"),
     *("parola", "wachtwoord", "adgangskode", "mật khẩu", "mot de passe"),
 )
 _FOREIGN_NAME: Final = LazyPattern("|".join(_FOREIGN))

@@ -154,23 +154,9 @@ _SUMMARY: Final[Shape] = {
 }
 
 _REASONS: Final = (
-    "done",
-    "interaction",
-    "upstream_error",
-    "upstream_unreachable",
-    "truncated",
-    "connect_timeout",
-    "first_event_timeout",
-    "idle_timeout",
-    "total_timeout",
-    "malformed",
-    "limit",
-    "cancelled",
-    "client_gone",
-    "slow_client",
-    "draining",
-    "lost",
-    "internal",
+    *("done", "interaction", "upstream_error", "upstream_unreachable", "truncated"),
+    *("connect_timeout", "first_event_timeout", "idle_timeout", "total_timeout", "malformed"),
+    *("limit", "cancelled", "client_gone", "slow_client", "draining", "lost", "internal"),
 )
 
 DATA: Final[dict[str, Shape]] = {

@@ -33,27 +33,15 @@ _CONNECT: Final = "connect"
 # RFC 9110, section 7.6.1: they speak of one connection, and the gateway has two of its own.
 _HOP_BY_HOP: Final = frozenset(
     {
-        "connection",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization"),
+        *("proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
 # The gateway writes them itself. Accept-Encoding: a compressed stream would come late and unbounded.
 _OWN_REQUEST: Final = _HOP_BY_HOP | {"host", "content-length", "accept-encoding"}
 _OWN_RESPONSE: Final = _HOP_BY_HOP | {
-    "cache-control",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "host",
-    "x-accel-buffering",
-    "x-request-id",
+    *("cache-control", "content-encoding", "content-length", "content-type", "host"),
+    *("x-accel-buffering", "x-request-id"),
 }
 _NEVER_TO_CLIENTS: Final = frozenset({"set-cookie", "server", "x-powered-by"})
 

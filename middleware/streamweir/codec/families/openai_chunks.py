@@ -59,13 +59,8 @@ _CHUNK: Final = frozenset(
     {
         *("id", "object", "created", "model", "choices", "usage", "error"),
         *(
-            "system_fingerprint",
-            "service_tier",
-            "provider",
-            "prompt_filter_results",
-            "obfuscation",
-            "x_groq",
-            "moderation",
+            *("system_fingerprint", "service_tier", "provider", "prompt_filter_results"),
+            *("obfuscation", "x_groq", "moderation"),
         ),
     }
 )

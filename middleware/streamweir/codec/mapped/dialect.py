@@ -25,18 +25,8 @@ from streamweir.errors import ConfigurationError
 __all__ = ["DIALECT_KEYS", "DialectSource", "MappedDialect", "compile_dialects"]
 
 DIALECT_KEYS: Final = (
-    "extends",
-    "framing",
-    "data",
-    "unwrap",
-    "rules",
-    "ignore",
-    "terminal",
-    "errors_for_users",
-    "options",
-    "write",
-    "request",
-    "examples",
+    *("extends", "framing", "data", "unwrap", "rules", "ignore", "terminal", "errors_for_users"),
+    *("options", "write", "request", "examples"),
 )
 _SUBSTANCE: Final = ("rules", "write", "extends")
 """The keys of which a dialect has at least one, unless its body is text."""

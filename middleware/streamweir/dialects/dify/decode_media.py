@@ -16,16 +16,8 @@ _KINDS: Final = {"image": "image/png", "audio": "audio/mpeg", "video": "video/mp
 _IDS: Final = ("event", "task_id", "id", "message_id", "conversation_id", "workflow_run_id", "created_at")
 _FILE: Final = (
     *_IDS,
-    *(
-        "type",
-        "belongs_to",
-        "url",
-        "remote_url",
-        "filename",
-        "mime_type",
-        "related_id",
-        "dify_model_identity",
-    ),
+    *("type", "belongs_to", "url", "remote_url", "filename", "mime_type"),
+    *("related_id", "dify_model_identity"),
     *("transfer_method", "tenant_id", "extension", "size", "storage_key"),
 )
 _CITATION: Final = {

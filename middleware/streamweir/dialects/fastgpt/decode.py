@@ -27,13 +27,8 @@ from streamweir.framing import Frame
 __all__ = ["FastGPTDecoder"]
 
 _TEXTS: Final = (
-    "historyPreview",
-    "textOutput",
-    "query",
-    "answerText",
-    "quoteList",
-    "reasoningText",
-    "moduleLogo",
+    *("historyPreview", "textOutput", "query", "answerText", "quoteList"),
+    *("reasoningText", "moduleLogo"),
 )
 """The fields of a node's record that are left out: prompt, history, and text not of the answer."""
 

@@ -48,42 +48,21 @@ __all__ = ["EVENTS", "AgentReader"]
 
 EVENTS: Final = frozenset(
     {
-        "workflow_started",
-        "node_started",
-        "node_finished",
-        "message",
-        "message_end",
-        "user_inputs",
-        "waiting_for_user",
-        "workflow_finished",
-        "error",
+        *("workflow_started", "node_started", "node_finished", "message", "message_end"),
+        *("user_inputs", "waiting_for_user", "workflow_finished", "error"),
     }
 )
 _FRAME: Final = frozenset(
     {"event", "message_id", "created_at", "task_id", "session_id", "data", "code", "message"}
 )
 _NODE: Final = (
-    "inputs",
-    "outputs",
-    "component_id",
-    "component_name",
-    "component_type",
-    "thoughts",
-    "error",
-    "elapsed_time",
-    "created_at",
-    "trace",
+    *("inputs", "outputs", "component_id", "component_name", "component_type", "thoughts", "error"),
+    *("elapsed_time", "created_at", "trace"),
 )
 _MESSAGE: Final = frozenset(
     {
-        "content",
-        "start_to_think",
-        "end_to_think",
-        "thinking",
-        "audio_binary",
-        "attachment",
-        "downloads",
-        "reference",
+        *("content", "start_to_think", "end_to_think", "thinking", "audio_binary", "attachment"),
+        *("downloads", "reference"),
     }
 )
 _BOOKKEEPING: Final = ("_created_time", "_elapsed_time", "use_tools", "structured")

@@ -24,18 +24,8 @@ __all__ = ["EnvelopeReader"]
 _TAGS: Final = ("think", "retrieving")
 _KNOWN: Final = frozenset(
     {
-        "answer",
-        "reference",
-        "audio_binary",
-        "prompt",
-        "created_at",
-        "id",
-        "session_id",
-        "chat_id",
-        "final",
-        "start_to_think",
-        "end_to_think",
-        "running_status",
+        *("answer", "reference", "audio_binary", "prompt", "created_at", "id", "session_id"),
+        *("chat_id", "final", "start_to_think", "end_to_think", "running_status"),
     }
 )
 _RUNNING: Final = re.compile(r"\*'(.{0,256}?)'\* is running")
