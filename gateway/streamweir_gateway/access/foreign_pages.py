@@ -57,7 +57,9 @@ class ForeignPages:
             self._check_handshake(scope)
             return
         origins = header_values(scope["headers"], b"origin")
-        if (origins and is_judged_there) or (not origins and not _is_from_browser(scope["headers"])):
+        if (origins and is_judged_there) or (
+            not origins and not header_values(scope["headers"], b"sec-fetch-site")
+        ):
             return
         if ANY_ORIGIN in self._origins or is_sent_by(scope, self._trusted):
             return
@@ -124,10 +126,6 @@ class ForeignPages:
         host, port = scope.get("server") or (self._listen.host, self._listen.port)
         yield _plain(host), port
         yield _plain(self._listen.host), port
-
-
-def _is_from_browser(headers: HeaderList) -> bool:
-    return bool(header_values(headers, b"sec-fetch-site"))
 
 
 def _plain(host: str) -> str:

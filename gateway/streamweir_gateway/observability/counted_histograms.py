@@ -76,7 +76,6 @@ class _Source(Protocol):
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics."""
-        ...
 
 
 class SecondsCounts:

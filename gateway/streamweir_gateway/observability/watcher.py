@@ -14,8 +14,6 @@ class RequestWatcher(Protocol):
 
     def ended(self, record: RequestRecord) -> None:
         """Take the record of a request that has ended. It is called once for each request."""
-        ...
 
     def upstream_failed(self, upstream: str, code: str) -> None:
         """Note a failed attempt at the upstream with this label."""
-        ...

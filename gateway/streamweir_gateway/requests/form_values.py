@@ -29,7 +29,7 @@ def form_values(text: str, schema: Any) -> Any:
     fields = _fields_of(schema)
     if not fields:
         return text
-    if (given := _object_in(text)) is not None:
+    if text.lstrip().startswith("{") and (given := json_object(text)) is not None:
         return given
     lines = [line.strip() for line in text.splitlines()[:_MOST_LINES] if line.strip()]
     if named := _named(lines, fields):
@@ -44,10 +44,6 @@ def _fields_of(schema: Any) -> dict[str, Mapping[str, Any]]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     found = properties if isinstance(properties, dict) else {}
     return {name: field if isinstance(field, dict) else {} for name, field in found.items()}
-
-
-def _object_in(text: str) -> dict[str, Any] | None:
-    return json_object(text) if text.lstrip().startswith("{") else None
 
 
 def _named(lines: list[str], fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -59,7 +59,6 @@ class RequestMapping(Protocol):
         Raises:
             RequestError: the body has a media type that cannot be read.
         """
-        ...
 
     async def offers(
         self,
@@ -82,7 +81,6 @@ class RequestMapping(Protocol):
         Raises:
             RequestError: the request cannot be understood, or no upstream can take it.
         """
-        ...
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
         """Return the secret for making the ids under which the client answers questions (`answer_ids`).
@@ -90,7 +88,6 @@ class RequestMapping(Protocol):
         Returns:
             None if the client uses the upstream's ids, or gets no questions.
         """
-        ...
 
 
 def request_mapping(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from streamweir.framing.content_coding import (
@@ -112,7 +112,11 @@ class UpstreamResponse:
     def _codings(self) -> list[str]:
         content = coding_list(self.headers, b"content-encoding")
         transfer = coding_list(self.headers, b"transfer-encoding")
-        return content if transfer in ([], ["chunked"]) else [*content, *_unchunked(transfer)]
+        return (
+            content
+            if transfer in ([], ["chunked"])
+            else [*content, *(coding for coding in transfer if coding != "chunked")]
+        )
 
     @contextmanager
     def _own_failures(self) -> Iterator[None]:
@@ -132,10 +136,6 @@ class UpstreamResponse:
                 decoder.finish()
                 return b""
             self._pieces = decoder.feed(data)
-
-
-def _unchunked(codings: Iterable[str]) -> list[str]:
-    return [coding for coding in codings if coding != "chunked"]
 
 
 def _noting(on_read: Callable[[bytes], object], take: Callable[[bytes], bool]) -> Callable[[bytes], bool]:

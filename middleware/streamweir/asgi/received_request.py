@@ -34,11 +34,9 @@ class StarletteRequest(Protocol):
     @property
     def scope(self) -> Any:
         """The ASGI scope."""
-        ...
 
     def stream(self) -> AsyncIterator[bytes]:
         """Yield the body in pieces."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -20,39 +20,31 @@ class BodyReader(Protocol):
     @property
     def started(self) -> bool:
         """Whether an event has come."""
-        ...
 
     @property
     def complete(self) -> bool:
         """Whether there is soft evidence of a proper end, so silence is no failure."""
-        ...
 
     @property
     def waits(self) -> bool:
         """Whether a person is asked, and the service may continue in this connection."""
-        ...
 
     @property
     def ended(self) -> bool:
         """Whether the stream is over; nothing more will be returned."""
-        ...
 
     @property
     def was_rejected(self) -> bool:
         """Whether an error envelope came in place of a stream."""
-        ...
 
     def feed(self, data: bytes) -> list[ReceivedEvent]:
         """Return the events that `data` completes."""
-        ...
 
     def close(self) -> list[ReceivedEvent]:
         """End the body: return the last events, with an `error` if the end is missing."""
-        ...
 
     def fail(self, info: ErrorInfo) -> list[ReceivedEvent]:
         """End the body, which broke off; return the events of the end."""
-        ...
 
 
 def open_reader(speaks: str, *, request_id: str, path: str, goes_on: bool = False) -> BodyReader:

@@ -31,7 +31,6 @@ class Waits(Protocol):
 
     def now(self) -> float:
         """Return the seconds of a monotonic clock."""
-        ...
 
     async def within(
         self, deadline: float, step: Callable[[], Awaitable[_T]], abort: Callable[[], None] | None = None
@@ -46,19 +45,15 @@ class Waits(Protocol):
         Raises:
             WaitOver: the deadline has passed, or `interrupt` was called.
         """
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Sleep; `interrupt` ends the sleep early."""
-        ...
 
     async def interrupt(self) -> None:
         """End the current wait of another task or thread; return once it has ended."""
-        ...
 
     def release(self) -> None:
         """End the task that watches the clock; the next wait starts it anew."""
-        ...
 
 
 class LoopWaits:

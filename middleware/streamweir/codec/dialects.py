@@ -21,7 +21,6 @@ class InstalledDialect(Protocol):
     @property
     def is_usable(self) -> bool:
         """Whether the dialect can be loaded."""
-        ...
 
     def load(self) -> Dialect:
         """Return the dialect. Each call returns the same object.
@@ -29,7 +28,6 @@ class InstalledDialect(Protocol):
         Raises:
             ConfigurationError: the dialect cannot be loaded.
         """
-        ...
 
 
 class Dialects(Mapping[str, Dialect]):

@@ -26,11 +26,9 @@ class BackgroundTask(Protocol):
 
     def cancel(self) -> None:
         """Cancel the task; must be called in the event loop's own thread."""
-        ...
 
     def cancel_from_anywhere(self) -> None:
         """Cancel the task; may be called in any thread, even after the event loop has ended."""
-        ...
 
 
 def start_in_background(function: Callable[[], Awaitable[None]], context: Context) -> BackgroundTask:

@@ -54,7 +54,6 @@ class BodyDecoder(Protocol):
         Raises:
             CodedBodyError: the bytes are not in this coding.
         """
-        ...
 
     def finish(self) -> None:
         """Note the end of the body.
@@ -62,7 +61,6 @@ class BodyDecoder(Protocol):
         Raises:
             CutOffBodyError: the body ends in the middle of the coded data.
         """
-        ...
 
 
 class Inflate:

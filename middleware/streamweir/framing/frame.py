@@ -87,12 +87,10 @@ class FrameParser(Protocol):
     @property
     def recognised(self) -> bool:
         """Whether the body has begun in this framing, perhaps only with a comment."""
-        ...
 
     @property
     def cut_off(self) -> bool:
         """Whether the body ended within a line that makes no frame (`event: mess`); known after `finish`."""
-        ...
 
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
@@ -102,8 +100,6 @@ class FrameParser(Protocol):
                 been returned.
             NotTheDialect: the body is not in this framing.
         """
-        ...
 
     def finish(self) -> Iterator[Frame]:
         """Yield the frames that the end of the body completes; the last one may be `unterminated`."""
-        ...

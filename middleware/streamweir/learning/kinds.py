@@ -131,7 +131,9 @@ def _idle_name(one: Observed) -> str | None:
 def _frames(spoken: list[Observed], unwrap: str | None) -> list[Group]:
     raw = {one.frame.event for one in spoken if one.message is NO_JSON}
     texts = [
-        one for one in spoken if one.message is NO_JSON or (one.frame.event in raw and not _is_node(one))
+        one
+        for one in spoken
+        if one.message is NO_JSON or (one.frame.event in raw and not isinstance(one.message, dict | list))
     ]
     known = {id(one) for one in texts}
     given = [one for one in spoken if id(one) not in known]
@@ -158,10 +160,6 @@ def _by_event(observed: list[Observed]) -> dict[str | None, list[Observed]]:
 def _text_group(texts: list[Observed], event: str | None) -> Group:
     messages = [Message(one.body, one.number, event, one.text) for one in texts]
     return Group(messages, event=event or "message", root=lambda _: "_text", is_text=True)
-
-
-def _is_node(one: Observed) -> bool:
-    return isinstance(one.message, dict | list)
 
 
 def _unwrapped(one: Observed, unwrap: str | None) -> Any:

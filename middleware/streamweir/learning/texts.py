@@ -328,7 +328,7 @@ def _repetition(one: _Candidate, accepted: list[_Candidate]) -> list[Text]:
         if mirrors(one.series, other.series):
             return [Text(one.series, one.kind, "again")]
         if repeats(one.series, other.series, other.mode):
-            is_closing = one.mode == "single" or _at_most_once_a_message(one)
+            is_closing = one.mode in ("single", "delta")
             return [Text(one.series, one.kind, "whole" if is_closing else "again")]
     joined = _joined(accepted)
     if len(accepted) > 1 and joined is not None and repeats(one.series, joined, "delta"):
@@ -342,10 +342,6 @@ def _joined(accepted: list[_Candidate]) -> Series | None:
         return None
     texts: list[tuple[At, str]] = sorted(text for series in pieces for text in series.texts)
     return pieces[0]._replace(texts=texts)
-
-
-def _at_most_once_a_message(one: _Candidate) -> bool:
-    return one.mode == "delta"
 
 
 def _is_nearly(one: _Candidate, other: _Candidate) -> bool:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.base import NO_OPTIONS
+from streamweir.codec.coerce import is_custom
 from streamweir.codec.mapped.dialect import DialectSource, MappedDialect, compile_dialects
 from streamweir.codec.mapped.problems import Problem, ProblemList
 from streamweir.codec.mapped.reader import MappedDecoder
 from streamweir.codec.mapped.words import frame_name
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import MalformedEvent
-from streamweir.events import Data, Event
+from streamweir.events import Event
 from streamweir.framing import Frame
 from streamweir.learning.draft import Draft
 from streamweir.learning.observed_frames import NO_JSON, Observed
@@ -101,7 +102,7 @@ def _try_frame(decoder: MappedDecoder, one: Observed, trial: Trial) -> None:
     is_explained = False
     try:
         for event in decoder.decode_alone(one.frame):
-            is_explained = is_explained or not _is_custom(event)
+            is_explained = is_explained or not is_custom(event)
     except MalformedEvent:
         trial.malformed[decoder.taker] += 1
         is_explained = False
@@ -112,10 +113,6 @@ def _try_frame(decoder: MappedDecoder, one: Observed, trial: Trial) -> None:
         trial.ignored.append(one)
     elif decoder.taker != "terminal":
         trial.explained_by[decoder.taker] += is_explained
-
-
-def _is_custom(event: Event) -> bool:
-    return isinstance(event, Data) and event.data_type == "custom"
 
 
 def _count_empty(ignored: Iterable[Observed]) -> int:

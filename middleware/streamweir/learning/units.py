@@ -141,7 +141,7 @@ class Unit:
         for place, inner in places_in(value):
             yield place, inner
             if self.each is None and is_single(inner, place):
-                yield from _single_items(inner[0], (*place, 0))
+                yield from places_in(inner[0], (*place, 0))
 
     @staticmethod
     def _holds_json(place: Place, found: list[tuple[Record, Any]]) -> bool:
@@ -169,10 +169,6 @@ def is_single(value: Any, place: Place) -> bool:
 def _is_block(item: dict[str, Any]) -> bool:
     """Return whether an item has a type, and no list in it."""
     return isinstance(item.get("type"), str) and not any(isinstance(inner, list) for inner in item.values())
-
-
-def _single_items(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
-    yield from places_in(value, place)
 
 
 def units_of(group: Group) -> list[Unit]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from streamweir.lazy_pattern import LazyPattern
@@ -64,6 +65,9 @@ def redact(text: str, *, limit: int = 500) -> str:
             return clean
         text = clean
     return _clip(REDACTED, limit)  # a text made to keep the rules busy
+
+
+_without_secrets_of_an_id = partial(without_secrets, is_id=True)
 
 
 def redact_id(text: str, *, limit: int = 1024) -> str:
@@ -136,10 +140,6 @@ class _Walk:
 def _redact_once(text: str, rules: Callable[[str], str]) -> str:
     text = without_double_spaces(_rewritten(visible(text), rules))
     return REDACTED if REDACTED in text and _is_all_redacted(text) else text
-
-
-def _without_secrets_of_an_id(text: str) -> str:
-    return without_secrets(text, is_id=True)
 
 
 def _rewritten(text: str, rules: Callable[[str], str]) -> str:

@@ -42,7 +42,7 @@ def made_call(
     call: ToolCall = {"id": call_id, "name": name, "arguments": arguments_of(value)}
     if not isinstance(value, dict):
         text = value
-    elif not (isinstance(text, str) and _is_text_of(text, value)):
+    elif not (isinstance(text, str) and same_json(json_or(text), value)):
         text = _exact_text(value)
     if text and isinstance(text, str) and text != text_of_arguments(call["arguments"]):
         call["arguments_text"] = text
@@ -71,10 +71,6 @@ def text_of_arguments(arguments: dict[str, Any]) -> str:
     """Return an object of arguments as JSON text; if `_raw`, a text, is the only field, return that."""
     raw = arguments.get("_raw")
     return raw if isinstance(raw, str) and len(arguments) == 1 else write_json_text(arguments)
-
-
-def _is_text_of(text: str, arguments: dict[str, Any]) -> bool:
-    return same_json(json_or(text), arguments)
 
 
 def _exact_text(arguments: dict[str, Any]) -> str | None:

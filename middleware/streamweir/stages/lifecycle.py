@@ -184,10 +184,6 @@ class Lifecycle:
         if self._warnings <= MAX_WARNINGS:
             self.waiting.append(warning)
 
-    def take_waiting(self) -> Sequence[Warning]:
-        """Return the warnings that wait for the next event, to be sent without that event."""
-        return self._waiting_warnings()
-
     def abandon(self) -> None:
         """End the stream without an end event, because nothing more can be written."""
         self.ended = self._position.ended = True
@@ -214,7 +210,7 @@ class Lifecycle:
         if type(event) is SessionEnd or (type(event) is Error and event.terminal):
             return self._turn_to_end(event, before)
         if self.waiting:
-            before = (*before, *self._waiting_warnings())
+            before = (*before, *self.take_waiting())
         self._note(event)
         return (*before, event)
 
@@ -299,9 +295,10 @@ class Lifecycle:
             meta=meta,
         )
         self.session_id, self.thread_id = start.session_id, (meta or {}).get("thread_id")
-        return (start, *self._waiting_warnings()) if self.waiting else (start,)
+        return (start, *self.take_waiting()) if self.waiting else (start,)
 
-    def _waiting_warnings(self) -> Sequence[Warning]:
+    def take_waiting(self) -> Sequence[Warning]:
+        """Return the warnings that wait for the next event, to be sent before it or without it."""
         if not self.waiting:
             return ()
         waiting, self.waiting = self.waiting, []
@@ -315,7 +312,7 @@ class Lifecycle:
             self.waiting.append(Warning(message=f"{left_out} more warnings were left out.", for_users=True))
         for warnings in self.closing_warnings:
             self.waiting += warnings()
-        return self._waiting_warnings() if self.waiting else ()
+        return self.take_waiting() if self.waiting else ()
 
     def _ending(self, event: SessionEnd | Error) -> tuple[Error | None, SessionEnd]:
         """Return the end of the stream, with the error before it if there is one."""

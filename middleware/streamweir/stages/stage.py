@@ -21,7 +21,6 @@ class Stage(Protocol):
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return the events that replace `event`; None to pass it on unchanged."""
-        ...
 
 
 def passed_on(stage: Stage, event: Event) -> Iterable[Event]:

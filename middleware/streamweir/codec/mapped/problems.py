@@ -34,11 +34,9 @@ class ProblemReport(Protocol):
 
     def at_key(self, path: KeyPath, message: str) -> None:
         """Note a problem with the key at `path`, or with an item of a list."""
-        ...
 
     def at_value(self, path: KeyPath, message: str, detail: str = "") -> None:
         """Note a problem with the value at `path`."""
-        ...
 
 
 class Problem(NamedTuple):

@@ -54,15 +54,10 @@ class Words:
     @property
     def reads(self) -> frozenset[Path]:
         """The places of the message that the matches and words read."""
-        if any(map(_may_be_a_message, self._texts)):
+        if any(isinstance(json_or(text), dict | list) for text in self._texts):
             return frozenset({()})
         names = {(name,) for name in _NAME_FIELDS} if self._words else set()
         return self._reads | names
-
-
-def _may_be_a_message(text: bytes) -> bool:
-    """Return whether a text is JSON that may hold a message."""
-    return isinstance(json_or(text), dict | list)
 
 
 def compile_words(section: Section, key: str) -> Words:

@@ -74,7 +74,7 @@ class ResponsesTurn(TurnCollector):
         has_calls = any(kind.endswith(_CALL) or kind == _APPROVAL for kind in kinds)
         reasoning = [item for item, kind in zip(items, kinds, strict=True) if kind == "reasoning"]
         texts = tuple(text for item in items for text in _texts(item))
-        if not self._is_stored and any(_is_null(item, "encrypted_content") for item in reasoning):
+        if not self._is_stored and any(item.get("encrypted_content", NULL) == NULL for item in reasoning):
             items = [_without_id(item) for item in items]
             items = [item for item in items if _text_of(item, "type") != "reasoning"]
         return CollectedTurn(
@@ -123,7 +123,3 @@ def _without_id(item: dict[str, bytes]) -> dict[str, bytes]:
 def _text_of(fields: dict[str, bytes], name: str) -> str:
     value = fields.get(name, NULL)
     return raw_text(value) if value.startswith(b'"') else ""
-
-
-def _is_null(fields: dict[str, bytes], name: str) -> bool:
-    return fields.get(name, NULL) == NULL
