@@ -60,8 +60,7 @@ class RememberedHeaders(list[tuple[bytes, bytes]]):
 class HeaderMemory:
     """Compares the headers of each request on a connection with those of the request before it.
 
-    The headers of a first request are only noted, so that a connection with a single request caches no
-    results.
+    The headers of a first request are only noted, so a connection with a single request caches no results.
     """
 
     __slots__ = ("_constant", "_memo")

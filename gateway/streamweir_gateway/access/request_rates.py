@@ -23,8 +23,7 @@ class RequestRates:
     Args:
         shared: the limit that all endpoints without a configured limit share.
         routes: the routes.
-        store: counts for all workers and replicas. If it is None or unreachable, each process counts for
-            itself.
+        store: counts for all workers and replicas. If it is None or unreachable, each process counts alone.
     """
 
     def __init__(

@@ -35,8 +35,7 @@ class ClientConnection:
     This class supports no operation: it is for servers without such operations.
 
     Attributes:
-        refused: the code of a fault in the request's body, after which no more of the body is read; None: no
-            fault.
+        refused: the code of a fault in the request's body, after which no more is read; None: no fault.
     """
 
     __slots__ = ("refused",)

@@ -15,8 +15,7 @@ class RequestLimits:
     """The limits of a request, shared by all connections. A change applies from the next request on.
 
     Attributes:
-        header_bytes: the most bytes of the request line and headers, of extensions of chunks, and of
-            trailers.
+        header_bytes: the most bytes of the request line and headers, extensions of chunks, and trailers.
         header_time: the most seconds from the first byte to the end of the headers.
     """
 

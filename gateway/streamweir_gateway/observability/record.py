@@ -132,8 +132,7 @@ class RequestRecord:
         Args:
             upstream: the label of the upstream in logs and metrics.
             request_lost: the names of fields of the client's request that the upstream cannot take.
-            turns: the numbers of turns that were restored, carried, lost or mended; numbers of 0 are left
-                out.
+            turns: the numbers of turns that were restored, carried, lost or mended; those of 0 are left out.
         """
         self.turns = {**turns} or None
         self.upstream = upstream

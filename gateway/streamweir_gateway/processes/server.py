@@ -51,8 +51,7 @@ class GatewayServer(uvicorn.Server):
         streams: the open streams. A stop lets them run for a while, then ends them.
         observer: gets a record of each request that is refused before it reaches the application.
         settings: the limits and times.
-        goodbye: the seconds in which clients can take the remaining bytes after a stop has ended their
-            streams.
+        goodbye: the seconds for clients to take the remaining bytes after a stop has ended their streams.
         max_connections: the most connections at a time; None: no limit.
         is_worker: whether the process has a parent, which handles Ctrl-C and stops it.
         on_drained: called with the number of streams that had to be ended, in place of writing log lines

@@ -78,8 +78,7 @@ class _Workers:
     stopping   `_stops` is 1     a signal, a worker that could not start, or workers that end too early
     hurried    `_stops` over 1   a second signal: the workers are killed sooner
 
-    The states change downwards only. `run` returns when all workers have ended in the states stopping or
-    hurried.
+    The states change downwards only. `run` returns when all workers have ended, stopping or hurried.
     """
 
     def __init__(

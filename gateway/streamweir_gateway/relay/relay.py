@@ -1,7 +1,6 @@
 """Relays a request to a whole service and the service's answer back, both unchanged.
 
-An answer that turns out to be an agent stream is delivered by the same run and delivery as at any other
-endpoint.
+An answer that turns out to be an agent stream is delivered by the run and delivery of any other endpoint.
 
 Source: the configuration contract (`relay`); RFC 9110, section 7.6.
 """

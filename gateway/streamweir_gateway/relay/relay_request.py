@@ -194,8 +194,7 @@ class RelayRequestBuilder:
 def is_plain_host(host: str) -> bool:
     """Return whether a host is an address, `localhost` or a name without a dot.
 
-    A service under such a name compares the `Host` of a handshake with its `Origin`, so it gets the client's
-    `Host`.
+    A service under such a name compares the `Host` of a handshake with its `Origin`, so it gets the client's.
     """
     return ip_of(host) is not None or "." not in host or is_loopback_host(host)
 

@@ -1,7 +1,6 @@
 """Keeps in memory which upstream conversation belongs to each client conversation, and the open questions.
 
-If all replicas share a store, `conversation_sync.py` reads conversations from the store and writes changes to
-it.
+If all replicas share a store, `conversation_sync.py` reads conversations from the store and writes to it.
 
 Source: the request contract, sections 4 (threads) and 5 (answering an interaction).
 """

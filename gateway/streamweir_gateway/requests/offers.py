@@ -29,15 +29,12 @@ class Offer:
         lost: the names of request fields that the upstream cannot take.
         tap: notes the conversation and the questions in the answer of the upstream.
         taps: more taps that follow the answer; they store it before the client gets its end.
-        answers: whether the request answers a question of a run; the run may go on in the connection that
-            asked.
+        answers: whether the request answers a question of a run; the run may go on where it was asked.
         new_recorder: makes the recorder that stores the turn of one answer; None: turns are not stored.
-        mend: changes the body after a refusal because of reasoning; None: no change is possible, or one was
-            made.
+        mend: changes the body after a refusal because of reasoning; None: none is possible, or one was made.
         is_mended: whether the body was changed because the upstream refused the request.
         unmended: the offer before a recently refused field was left out; None: no field was left out.
-        is_lasting: returns whether later requests would be refused in the same words too; None: they never
-            would.
+        is_lasting: returns whether later requests would be refused in the same words too; None: never.
         lasting_refusal: the words of such a refusal, if the body was changed because of it; else None.
         turns: the numbers of turns that were restored, carried, lost or mended; numbers of 0 are left out.
     """

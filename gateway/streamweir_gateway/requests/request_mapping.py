@@ -347,8 +347,7 @@ class _Writing:
         """Return the request with the upstream's name for the conversation and the upstream's own turns.
 
         If client and upstream both make ids, the upstream does not know the client's id. A client whose
-        protocol has no conversations may still answer a question that was asked within an upstream's
-        conversation.
+        protocol has no conversations may still answer a question asked within an upstream's conversation.
         """
         found = of_new_conversation(self.request, self.reader, writer)
         known = self._conversation

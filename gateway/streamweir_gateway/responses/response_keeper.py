@@ -36,8 +36,7 @@ class ResponseKeeper:
         pending: the response object before the end, without output.
         items: the items of the request's own input.
         continued: the response that the request continues; None: no response.
-        threads: for each upstream, the tap that knows its conversation; None: the upstream has no
-            conversations.
+        threads: for each upstream, the tap that knows its conversation; None: it has no conversations.
         is_whole: whether the client gets the response object and no stream.
         is_background: becomes the attribute.
     """
@@ -88,8 +87,7 @@ class ResponseKeeper:
             error: the error that ended the response; None if it succeeded.
 
         Returns:
-            False if the client cannot refer to the response, because it is too large or the store did not
-            take it.
+            False if the client cannot refer to the response, as it is too large or the store did not take it.
         """
         if upstream not in self._threads:
             return True  # the response is kept by the upstream

@@ -69,8 +69,7 @@ class ResponseParser:
                   or the connection broke
 
     The states complete and failed are final. `may_be_reused` can be True in the state complete only; any byte
-    after the response clears it. A fault in the trailers completes the response, because its body is whole
-    then.
+    after the response clears it. A fault in the trailers completes the response, as its body is whole then.
 
     Attributes:
         is_head: whether the request was a HEAD, whose response has no body even if its headers announce one.

@@ -76,8 +76,7 @@ class UpstreamResponse:
         """Call `take` with each read that arrives, without waking the task, until `take` returns False.
 
         The caller gets all other bytes by `read`. None is returned if the transport or a coding needs the
-        task for each read. This is not a coroutine function, because each stream would have to keep the
-        coroutine.
+        task for each read. This is not a coroutine function, because each stream would keep the coroutine.
         """
         if not self._is_begun or self._decoder is not None:
             return None

@@ -21,8 +21,7 @@ _DIGITS: Final = 8
 def mark_of_start() -> str:
     """Return 8 hexadecimal digits, equal in all processes of one start of the gateway, also after a reload.
 
-    Python draws `authkey` at random when a program starts, and gives it to the processes that the program
-    spawns.
+    Python draws `authkey` at random when a program starts, and gives it to processes that it spawns.
     """
     return sha256(b"via" + bytes(multiprocessing.current_process().authkey)).hexdigest()[:_DIGITS]
 

@@ -37,8 +37,7 @@ class NormalizeMiddleware:
     """Reads the streams of an application in its dialect, and answers in the client's protocol.
 
     A response is translated if its status is 200, 201 or 202, its type is one of `media_types` and its path
-    is covered. All other messages pass unchanged. A failure of the application becomes the proper end of a
-    stream.
+    is covered. All other messages pass unchanged. A failure of the application properly ends its stream.
 
     Args:
         app: the ASGI application to wrap.

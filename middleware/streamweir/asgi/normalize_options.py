@@ -33,8 +33,7 @@ class ResponseOptions(TypedDict, total=False):
     Attributes:
         answers: the protocols that a client may choose from; the first is the default.
         paths: patterns (`/chat`, `/agents/{id}/run`, `/agent/*`), one or several; None: every path. If
-            there are patterns, the application is asked not to compress, and its failures are always
-            answered.
+            there are patterns, the application is asked not to compress, and failures are always answered.
         media_types: the content types of responses that are streams.
         framing: `sse` or `ndjson` if `Accept` names neither; None: the framing of the application.
         heartbeat: the longest silence, in seconds or as text such as `"15s"`, before a heartbeat is

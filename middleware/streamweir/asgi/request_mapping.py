@@ -110,8 +110,7 @@ def request_mapping(
 
 
 class RequestMapping:
-    """Reads requests by the rules of the client's protocol, and writes them by those of the application's
-    dialect.
+    """Reads requests by the client's protocol, and writes them by the rules of the application's dialect.
 
     Args:
         dialect: the dialect of the application.

@@ -215,8 +215,7 @@ class ResponseInterceptor:
         await self._pass_on([self._start, message])
 
     async def _refuse(self, message: Message) -> None:
-        """Drop a message that the application sends after the end of its stream; raise on one that comes too
-        late.
+        """Drop a message that the application sends after the end of its stream; raise if it comes too late.
 
         The method also yields to the event loop, because an application that never waits has to let others
         run. If the framework then cancels the application, that should happen in the application's next step,

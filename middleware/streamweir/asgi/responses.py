@@ -43,8 +43,7 @@ class EventStreamResponse(Response):
 
     If a middleware above or the response itself has `resume`, the stream becomes a run: the content continues
     without its client, and a later request resumes reading the run. With its own `resume` the runs are read
-    at the URL of the response; a middleware with the same `resume` and `store` serves them at `Resume.path`
-    too.
+    at the URL of the response; a middleware with the same `resume` and `store` serves `Resume.path` too.
 
     Args:
         content: see `streamweir.EventStream`.

@@ -75,8 +75,7 @@ class StreamEngine:
     closed      `aclose`, from any task (`_is_over`)               returns `_last` if set; the stream is over
 
     `_has_come_back` is set with the first return, and never cleared: after that, a failure means that the
-    remaining stream is lost. `_event_at` and `_pause` measure the time without a new event, which clears
-    both.
+    remaining stream is lost. `_event_at` and `_pause` measure the time without an event, which clears both.
 
     Attributes:
         run: the handle of the run in the answer's headers; None if the stream can only be read once.

@@ -31,8 +31,7 @@ class StandardReader:
     ended      `ended`         `session_end`, a rejection (`was_rejected`), too many malformed events, or the
                                end of the body, for which an `error` is made
 
-    A state is never left for an earlier one. Malformed frames before the first event are reported after that
-    event.
+    A state is never left for an earlier one. Malformed frames before the first event are reported after it.
 
     Args:
         request_id: the id for events that the client makes; replaced by the server's id once that is known.

@@ -5,8 +5,7 @@ asynchronous client.
         for event in events:
             ...
 
-No event loop is started or needed. A call within a running event loop blocks that loop. Needs the extra
-`client`.
+No event loop is started or needed. A call within a running event loop blocks that loop. Needs extra `client`.
 
 Source: the library contract, section 5.
 """

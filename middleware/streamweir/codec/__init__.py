@@ -1,9 +1,7 @@
-"""The kit for authors of dialects: the dialect, the set of all dialects, and parts that decoders and encoders
-share.
+"""The kit for authors of dialects: the dialect, the set of all dialects, and parts that both sides share.
 
 Authors of other packages may import these helpers, as `from streamweir.codec import upstream_error`. They
-make events for failures, which are classified and kept safe, and events for data that no other event can
-hold.
+make events for failures, which are classified and kept safe, and events for data that no other event holds.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Chat protocols have no conversations: a tool's result names its call by an id and nothing else. The id that an
 upstream gives a call (`call_1`) may be the same for two users at once, and can be guessed. So the client gets
 an id that this library makes. The id is a digest of the upstream's id and of a secret that is random for each
-request: an answer under this id belongs to one question only, and only the client that was asked knows the
-id.
+request: an answer under this id belongs to one question only, and only the asked client knows the id.
 
 Source: the request contract, section 5 (answering an interaction).
 """

@@ -122,8 +122,7 @@ class Decoder:
         """Return the probability, from 0 to 1, that a body that begins with `head` is of this dialect.
 
         By default this is the best `score` of the messages in `head`. A dialect may look at the whole head
-        instead, if its messages are no JSON objects or can only be judged together. This method is called
-        less often.
+        instead, if its messages are no JSON objects or can only be judged together. It is called less often.
         """
         return best_score(head, cls.score)
 

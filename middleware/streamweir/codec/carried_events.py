@@ -26,8 +26,7 @@ CARRIED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def read_carried(name: str, value: Any, metadata: Mapping[str, Any]) -> Event | None:
-    """Return the standard event that is carried under `name`; None if the value is the application's own
-    data.
+    """Return the standard event that is carried under `name`; None if the value is an application's data.
 
     An error that is carried in this way never ends the stream.
     """

@@ -64,8 +64,7 @@ def objects_in(value: Any) -> list[dict[str, Any]]:
 
 
 def counts_in(usage: Any, names: Mapping[str, str]) -> dict[str, int]:
-    """Return the counts of a `usage`, under the standard's names; values that are no plausible count are left
-    out.
+    """Return the counts of a `usage`, under the standard's names; implausible counts are left out.
 
     Args:
         usage: the object; another value has no counts.

@@ -33,8 +33,7 @@ class Encoder:
         framings: the framings that its clients can read; the first is the default.
         replaces: whether its clients understand `op: replace`.
         warns: whether its clients can get a warning. If False, a stream without an answer that has messages
-            that no rule reads ends with `UPSTREAM_INVALID_RESPONSE`, because the client would only see an
-            empty answer.
+            that no rule reads ends with `UPSTREAM_INVALID_RESPONSE`, because the client sees an empty answer.
         sse_prefix: `data: `, or `data:` where the original server sends no space.
         media_type: the media type of its responses; None: that of the framing.
         heartbeats: whether its clients skip a comment or an empty line.
@@ -62,8 +61,7 @@ class Encoder:
             kept in `extra` may be written. Set by the code that knows the dialect of the upstream.
         names: the names that the client used in its request.
         request_id: the request id of the stream, for frames before the first event.
-        upstream: the name or URL of the upstream, for seals of its opaque values; known from `session_start`
-            on.
+        upstream: the name or URL of the upstream, for seals of opaque values; known from `session_start` on.
         began_at: Unix milliseconds of the first event of a stream that is written as a whole answer; None
             before that event, and for streams whose events are encoded.
         room: the number of bytes, roughly, that the encoder may keep between two events. It has to shorten or
@@ -199,8 +197,7 @@ class Encoder:
         return None
 
     def pending_answer(self, status: str, stamp: Stamp) -> Mapping[str, Any] | None:
-        """Return the protocol's answer about a run that has no output yet; None if the protocol has no such
-        answer.
+        """Return the protocol's answer about a run that has no output yet; None if it has no such answer.
 
         Args:
             status: the protocol's word for the state of the run, such as `queued` or `cancelled`.
@@ -235,8 +232,7 @@ class Encoder:
         return None
 
     def extra_of(self, event: Event) -> Mapping[str, Any]:
-        """Return the upstream's additional fields of an event; empty if the stream is read in another
-        dialect.
+        """Return the upstream's additional fields of an event; empty if it is read in another dialect.
 
         Such fields may hold an application's prompt, so an encoder must get them only by this method.
         """

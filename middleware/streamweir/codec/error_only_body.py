@@ -47,8 +47,7 @@ def first_message(frame: Frame, decoded: Iterable[Event], *, room: int) -> Error
     Args:
         frame: the frame that holds the message.
         decoded: the dialect's events for the message.
-        room: the most bytes that an event may have; a message larger than an eighth of it is passed on at
-            once.
+        room: the most bytes that an event may have; a message over an eighth of it is passed on at once.
     """
     if type(decoded) is tuple and decoded and type(decoded[0]) not in _MAY_BE_FAILURES:  # nearly all
         return decoded

@@ -77,8 +77,7 @@ class FrameTemplate:
         """Return the template of the frame `written`, which holds `text`; None if the places of its values
         are not certain.
 
-        The place of a value is after the colon of its key. A value that occurs twice could be at either
-        place.
+        The place of a value is after the colon of its key. A value that occurs twice may be at either place.
         """
         wanted: list[tuple[bytes, int, str | None]] = [(b":" + write_json(text), 1, None)]
         for name, (number, _) in numbers.items():

@@ -19,8 +19,7 @@ _LEAST: Final = 256
 class KeptCalls:
     """The calls of one stream, held as JSON: Python objects would take up to thirty times as much memory.
 
-    If the calls are too many, the oldest ones are forgotten. A call that is too large is kept without its
-    arguments.
+    If the calls are too many, the oldest ones are forgotten. A large call is kept without its arguments.
 
     Args:
         room: the number of bytes, roughly, that all calls together may take.

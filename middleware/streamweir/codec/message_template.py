@@ -56,8 +56,7 @@ _REFUSALS: Final = (msgspec.MsgspecError, ValueError)
 
 
 class TextFields:
-    """The places of texts in a dialect's messages, and the places of other values that change and have no
-    meaning.
+    """The places of texts in a dialect's messages, and of other values that change and have no meaning.
 
     The dialect promises two things. If a message was read as only the text at one of `texts`, then the same
     message with any other text that is not empty is also read as only that text, unless
@@ -182,8 +181,7 @@ class MessageTemplate:
         return self.text_in(data, self._before_size, len(data) - self._after_size)
 
     def text_in(self, data: bytes, begin: int, end: int) -> str | None:
-        """Return the text of a message whose `edges` are known to be in `data`; None if the message has no
-        text.
+        """Return the text of a message whose `edges` are known to be in `data`; None if it has no text.
 
         Args:
             data: the message, or bytes that hold it.

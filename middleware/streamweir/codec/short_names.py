@@ -47,8 +47,7 @@ _IS_ID: Final = re.compile(r"(?:^|_)ids?$|[a-z]Ids?$|[a-z]IDs?$")
 
 
 def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Event:
-    """Return `event` with digests in place of ids, names and channels that are too long; usually `event`
-    itself.
+    """Return `event` with digests in place of too long ids, names and channels; usually `event` itself.
 
     Args:
         event: the decoded event.

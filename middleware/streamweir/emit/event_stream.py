@@ -46,8 +46,7 @@ _TIDYING_SECONDS: Final = 0.1
 
 
 class EventStream:
-    """An async iterator of `bytes`: whole framed events, which form a valid stream whatever the content
-    yields.
+    """An async iterator of `bytes`: whole framed events, a valid stream whatever the content yields.
 
     Give it to the host with its headers: Django `StreamingHttpResponse(s, headers=s.headers)`, Quart
     `Response(s, headers=s.headers)`, Litestar `Stream(s, headers=s.headers, media_type=s.media_type)`.

@@ -1,5 +1,4 @@
-"""Finds the places of the message that an expression reads; other places may change without changing the
-value.
+"""Finds the places of the message that an expression reads; others may change without changing the value.
 
 For some places only the kind of the value matters: `type(a)`, `a == ''`, and a place that is a condition by
 itself. For these, all texts that are not empty are equal.

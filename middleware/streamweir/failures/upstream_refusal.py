@@ -1,5 +1,4 @@
-"""Makes the response for a client of the upstream's own dialect if the upstream answered with an error
-status.
+"""Makes the response for a client of the upstream's own dialect if the upstream answers with an error status.
 
 Source: the standard protocol 1.1, section 8 (the table of failures, first row).
 """

@@ -1,5 +1,4 @@
-"""Adds an `id:` line to the events of an SSE body, so that an EventSource names the last id when it
-reconnects.
+"""Adds an `id:` line to the events of an SSE body, so that an EventSource names the last when it reconnects.
 
 The bytes of an event are held back until its blank line has arrived, because its last line may be an id:
 

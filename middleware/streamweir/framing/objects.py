@@ -26,8 +26,7 @@ _BEGIN: Final = re.compile(rb"[^ \t\r\n\xef\xbb\xbf]")
 
 
 class ObjectsParser:
-    """Splits the bytes of a body into one frame per object; a frame is returned as soon as its object is
-    closed.
+    """Splits the bytes of a body into one frame per object; a frame is returned when its object is closed.
 
     Args:
         limit: the most bytes that one object may have.

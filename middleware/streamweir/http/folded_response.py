@@ -1,5 +1,4 @@
-"""The status of an answer that is sent as a whole: if the answer consists only of a failure, the failure's
-status.
+"""The status of an answer that is sent as a whole: if the answer is only a failure, the failure's status.
 
 Source: the standard protocol 1.1, sections 4 and 5.
 """

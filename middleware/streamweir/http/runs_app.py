@@ -158,8 +158,7 @@ class RunsShell(ABC):
         """Answer a request to an endpoint with the events of a run after a position.
 
         Raises:
-            Refusal: there is no such run. A GET is answered 204 instead, because only 204 stops an
-                EventSource.
+            Refusal: there is no such run. A GET is answered 204 instead, as only 204 stops an EventSource.
         """
         try:
             with run_refusals():

@@ -104,8 +104,7 @@ class Group:
 
     Attributes:
         messages: in order.
-        event: the SSE event name, if it distinguishes the messages from others; `message` if they have no
-            name.
+        event: the SSE event name, if it distinguishes the messages from others; `message` if without a name.
         prefix: the beginning of their lines.
         conditions: the fields that distinguish the messages from others.
         root: returns the expression for a place in the messages.

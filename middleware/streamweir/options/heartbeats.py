@@ -15,8 +15,7 @@ AUTO: Final = "auto"
 
 
 class AutoHeartbeat(float):
-    """Seconds of silence before a heartbeat, as the default if neither a file nor an application sets a
-    value.
+    """Seconds of silence before a heartbeat, the default if neither a file nor an application sets a value.
 
     Clients of old dialects, whose pages do not expect heartbeats, get no default ones unless the upstream's
     stream has contained a heartbeat.

@@ -94,8 +94,7 @@ class Message(TypedDict, total=False):
     """One turn of a conversation, or the result of a call.
 
     `turn` is set by the gateway in a request for one upstream, and never read from a client: the JSON of the
-    message that this upstream made (in Responses: of its list of items). It is written in place of the
-    message.
+    message that this upstream made (in Responses: of its items). It is written in place of the message.
     """
 
     role: Required[Role]

@@ -16,8 +16,7 @@ _STATUSES: Final = {"BAD_REQUEST": 400, "UNSUPPORTED_MEDIA_TYPE": 415, "REQUEST_
 
 
 class RequestError(StreamweirError, ValueError):
-    """Raised to refuse a request; the text is for the client's developer and never contains a value of the
-    body.
+    """Raised to refuse a request; the text is for the client's developer and never holds a value of the body.
 
     Args:
         problem: the fault, in words that follow the field's name if there is one: `must be a text`.

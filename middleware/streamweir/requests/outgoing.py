@@ -35,8 +35,7 @@ class Outgoing:
         request: the canonical request.
         path: the path of the upstream, without a query.
         options: the options of the dialect.
-        overlay: the configuration's tree that is laid over the body, for writers that need a value of it
-            elsewhere.
+        overlay: the configuration's tree that is laid over the body, for writers that need a part elsewhere.
         thread_id: the upstream's id of the conversation; None: the upstream does not know the conversation.
         extra: fields that no rule reads, if the client speaks the same dialect.
         lost: the parts that have no place at the upstream.

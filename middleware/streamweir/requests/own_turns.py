@@ -22,8 +22,7 @@ def with_own_turns(request: Request, opaque: OpaqueValues) -> Request:
     """Return the request without the reasoning and the opaque values that the upstream did not make.
 
     An upstream that cannot take opaque values also gets no places of calls and no texts of arguments. A
-    message that contained only such reasoning is left out. If nothing changes, the request itself is
-    returned.
+    message that contained only such reasoning is left out. If nothing changes, the request is returned.
     """
     messages = request.get("messages", [])
     if not any(map(_may_change, messages)):

@@ -1,5 +1,4 @@
-"""Turns a client's body into the canonical request: parses it, reads it by its protocol, checks it as a
-whole.
+"""Turns a client's body into the canonical request: parses it, reads it by its protocol, checks the whole.
 
 Source: the request contract, sections 2 and 3.
 """
@@ -33,8 +32,7 @@ def parse_body(body: object) -> dict[str, Any]:
         body: JSON as bytes or text, or the object itself.
 
     Raises:
-        RequestError: the body is not JSON, not an object, nested too deeply, or has one of `DECIDING_KEYS`
-            twice.
+        RequestError: the body is not JSON, not an object, too deep, or has one of `DECIDING_KEYS` twice.
     """
     try:
         if isinstance(body, bytes | bytearray | memoryview | str):

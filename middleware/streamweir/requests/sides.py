@@ -1,5 +1,4 @@
-"""The two sides of a dialect's requests: a reader for the bodies of its clients, a writer for those of its
-upstreams.
+"""The two sides of a dialect's requests: a reader for bodies of clients, a writer for those of its upstreams.
 
 Source: the request contract, sections 3 to 5.
 """
@@ -45,8 +44,7 @@ class RequestReader:
 
     Args:
         read: returns the canonical request of a body.
-        has_own_threads: the clients make the ids of conversations themselves and never learn the upstream's
-            ids.
+        has_own_threads: the clients make ids of conversations themselves and never learn the upstream's ids.
         has_resume: the clients can send back the `resume` of an interaction.
         answers_by_message: the clients cannot send answers to interactions: their next message, or the result
             of a tool, counts as the answer.
@@ -80,8 +78,7 @@ class RequestWriter:
             `system` and `history` with it. Where it depends on the path or on options, the writer calls
             `Outgoing.lose`.
         answers: the writer can write the answer to an interaction.
-        option_values: the options that only concern requests, with their values; the first value is the
-            default.
+        option_values: the options that only concern requests, with their values; the first is the default.
         mend: changes the body of a request that the upstream refused because of reasoning or signatures,
             given the words of the refusal; it returns None if nothing changes.
         is_lasting: returns whether such a refusal, given its words, is about a field that the upstream does

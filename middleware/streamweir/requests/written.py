@@ -52,8 +52,7 @@ class Written(NamedTuple):
         form: the fields of a multipart form: texts, `Upload`s, lists of either.
         method: of HTTP.
         path: the server's path, without a query; None: the upstream's own. It may contain `{name}` for a
-            value taken from an earlier answer; other values of a client must be passed through
-            `path_segment`.
+            value taken from an earlier answer; a client's other values must pass `path_segment`.
         query: parameters added to the query of the upstream's URL.
         headers: constant headers of the protocol; headers of the configuration override them.
         takes: the values that later requests need from the answer: for each name, the path in the answer's

@@ -47,8 +47,7 @@ Calls = dict[str, OpenCall]
 class OpenCalls:
     """The calls that have no end yet, to be found by the upstream's id, by name, by both or by neither.
 
-    Up to `_FEW` calls are searched one by one. From then on there is an index, until the last call is
-    removed.
+    Up to `_FEW` calls are searched one by one. From then on an index serves, until the last call is removed.
     """
 
     def __init__(self, room: int) -> None:

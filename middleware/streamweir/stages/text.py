@@ -72,8 +72,7 @@ class TextDeduplication:
     Args:
         full_text: how to treat a copy of the whole answer: send only the new part (`dedupe`), send all of it
             again (`append`), or send all of it as a replacement (`replace`).
-        room: roughly how many bytes may be remembered; beyond that, the oldest message is completed and
-            forgotten.
+        room: roughly how many bytes may be remembered; beyond that, the oldest is completed and forgotten.
         sanitizer: the sanitizer of the stream, for events that this stage makes, which have not passed it.
     """
 

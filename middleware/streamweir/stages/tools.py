@@ -127,8 +127,7 @@ class Tools:
         return tool_id in self._ended and not self._open.of(tool_id, None)
 
     def process(self, event: Event) -> Iterable[Event] | None:
-        """Return `event` after the events that have to precede it, so that its call is in order; None:
-        unchanged.
+        """Return `event` after the events that have to precede it, to put its call in order; None: unchanged.
 
         Raises:
             LimitExceeded: more calls are open at a time than can be kept.

@@ -159,8 +159,7 @@ class DecoderConformance:
 
 
 def _early_evidence(reader: StreamReader, body: bytes) -> int | None:
-    """Return the position at which the stream became complete although text follows; None if no
-    text followed.
+    """Return the position at which the stream became complete before more text; None if no text followed.
 
     A stream with an open question to a person counts as complete, with or without later events.
     """

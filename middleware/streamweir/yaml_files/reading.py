@@ -16,8 +16,7 @@ MAX_BYTES: Final = 16 << 20
 
 
 def read_text(path: Path, report: Report) -> str:
-    """Return the text of the file at `path`; if it cannot be read, report a problem and return an empty
-    text.
+    """Return the text of the file at `path`; if it cannot be read, report it and return an empty text.
 
     `-` is standard input.
     """

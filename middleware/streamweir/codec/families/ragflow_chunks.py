@@ -37,8 +37,7 @@ class RagflowChunkReader(ChunkReader):
     """Reads chunks. Tags and failures in the text are read only after a chunk had RAGFlow's shape.
 
     Attributes:
-        judges_texts: whether a text may hold a tag or report a failure, so that `accepts_text` has to be
-            asked.
+        judges_texts: whether a text may hold a tag or report a failure, so that `accepts_text` is asked.
     """
 
     known = ChunkReader.known | _ADDED

@@ -1,5 +1,4 @@
-"""Collects the problems of a dialect's file. Each problem has a path, and is about the key or about the
-value.
+"""Collects the problems of a dialect's file. Each problem has a path, and is about the key or the value.
 
 The reader of the file knows lines and columns; this module knows only paths.
 """

@@ -40,8 +40,7 @@ Sides = tuple[RequestReader | None, RequestWriter | None]
 
 
 def compile_requests(section: Section, base: Dialect | None) -> Sides:
-    """Return the reader of the clients' requests and the writer of requests; a missing one is taken from
-    `base`.
+    """Return the reader of the clients' requests and the writer of requests; a missing one comes from `base`.
 
     Args:
         section: the mapping of the dialect.

@@ -29,8 +29,7 @@ _SWITCH: Final = ("on", "off")
 def compile_encoder(
     section: Section, options: DialectOptions, base: type[Encoder] | None, *, extends: bool
 ) -> type[Encoder] | None:
-    """Return the encoder with the dialect's rules, else the encoder of its base; None if the dialect is not
-    written.
+    """Return the encoder with the dialect's rules, else the encoder of its base; None if it is not written.
 
     Args:
         section: the mapping of the dialect.

@@ -1,5 +1,4 @@
-"""Reads the questions of an agent that waits for an answer (the next message of the same task) or for a
-login.
+"""Reads the questions of an agent that waits for an answer (the next message of the task) or for a login.
 
 Source: the specification; for the interrupts of graphs langgraph-api 0.16 (`api/a2a.py`).
 """

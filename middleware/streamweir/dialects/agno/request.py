@@ -1,5 +1,4 @@
-"""Writes requests to AgentOS and to the playground: a form with a message, or with the answers to a paused
-run.
+"""Writes requests to AgentOS and to the playground: a form with a message, or the answers to a paused run.
 
 Source: agno 3.1.10 (`os/routers`, `run/requirement.py`, `workflow/types.py`), 1.8.1 (`app/playground`); the
 request contract, sections 4 and 5.

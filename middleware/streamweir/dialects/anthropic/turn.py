@@ -1,7 +1,6 @@
 """Builds the message of one answer of the Messages API, block by block.
 
-Source: the Messages API (2023-06-01; extended thinking, tool use, citations); the conversation contract,
-section 4.
+Source: the Messages API (2023-06-01; thinking, tool use, citations); the conversation contract, section 4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reads and writes requests of Data Formulator's pages: one form of body for each endpoint.
 
-Source: microsoft/data-formulator 0.7.0 and 0.8.0b1, its pages and routes; the request contract, sections 3 to
-5.
+Source: microsoft/data-formulator 0.7.0 and 0.8.0b1, pages and routes; the request contract, sections 3 to 5.
 """
 
 from __future__ import annotations

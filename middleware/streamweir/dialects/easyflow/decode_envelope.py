@@ -175,8 +175,7 @@ class Envelope:
         event: the SSE event name in lower case, or an empty string.
         domain: the domain of the message; by default derived from its type or its event name.
         type: the type of the message; by default derived from its event name.
-        payload: the data of the event; an empty object if it has no data. A bare text is read as a piece of
-            text.
+        payload: the data of the event; an empty object if it has no data. A bare text is a piece of text.
         open_meta: the envelope's own `meta`.
         value: the payload unchanged, for events that no rule reads.
         conversation_id: the conversation id of the envelope or its payload, else the last known id.

@@ -1,7 +1,6 @@
 """Reads AIFlowy's `event:needSaveMessage`: the history that the client has to keep.
 
-The texts in it were streamed, or are the user's own. Tool calls and their results are not sent in other
-messages.
+The texts in it were streamed, or are the user's own. Calls and results are not sent in other messages.
 """
 
 from __future__ import annotations

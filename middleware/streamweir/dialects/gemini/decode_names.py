@@ -1,5 +1,4 @@
-"""Converts the names of fields in snake_case, which servers write if they dump Google's models without
-aliases.
+"""Converts the names of fields in snake_case, which servers write if they dump Google models without aliases.
 
 Source: google-genai 1.5 (`types.py`): `model_dump_json()` without `by_alias=True`; protobuf's JSON mapping
 allows both names.

@@ -2,8 +2,7 @@
 
 Source: google-adk 2.13 (`cli/adk_web_server.py`, `events/event.py`, `flows/llm_flows/`); its own recorded
 streams.
-Intended differences: the whole text after its pieces is a repetition; the two frames of a failure are one
-error.
+Intended differences: the whole text after its pieces is a repetition; two frames of a failure are one error.
 """
 
 from streamweir.codec.dialect import Dialect

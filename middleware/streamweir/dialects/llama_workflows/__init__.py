@@ -2,8 +2,7 @@
 
 Source: llama-agents-server 0.8 and llama-index-workflows 2.26 as recorded; llama-index-core 0.14
 (`agent/workflow/workflow_events.py`).
-Intended differences: an application's own event with a `delta` is text; the inputs of agents are not passed
-on.
+Intended differences: an application's own event with a `delta` is text; agents' inputs are not passed on.
 """
 
 from streamweir.codec.dialect import Dialect

@@ -57,8 +57,7 @@ def sealed_item(
 
     Args:
         item_id: the id of the item.
-        text: the text of the reasoning; None for the seal of a text or call, and for reasoning without a
-            summary.
+        text: the text of the reasoning; None for the seal of a text or call, or reasoning without a summary.
         opaque: the value.
         of: the part that the value belongs to.
         upstream: the name or URL of the upstream.

@@ -18,8 +18,7 @@ class Output:
 
     Args:
         room: the most bytes that may be kept.
-        must_be_whole: whether a larger output ends the stream; if False, the items of a larger output are
-            forgotten.
+        must_be_whole: whether a larger output ends the stream; if False, items of a larger one are forgotten.
     """
 
     def __init__(self, room: int, *, must_be_whole: bool) -> None:

@@ -15,8 +15,7 @@ ids for the client.
     mcp_approval_request with such an answer          a call
     any other                                         left out: the kept turn has it
 
-Source: the Responses API (openai-python 3.57, `response_input_item_param.py`); the request contract,
-section 3.
+Source: the Responses API (openai-python 3.57, `response_input_item_param.py`); request contract, section 3.
 """
 
 from __future__ import annotations
@@ -71,13 +70,11 @@ def read_input(fields: Fields) -> Input:
 
 
 class _Items:
-    """Makes messages from items. Items of one turn of the assistant are collected until an item of another
-    role.
+    """Makes messages from items. Items of a turn of the assistant are collected until one of another role.
 
     Attributes:
         messages: the completed messages.
-        answers: the answers to requests for approval after the assistant's last item, by the id of the
-            request.
+        answers: the answers to requests for approval after the assistant's last item, by id of the request.
     """
 
     def __init__(self) -> None:

@@ -106,8 +106,7 @@ EVENTS: Final = frozenset(
 
 
 def with_plain_type(value: Mapping[str, Any], known: Set[str]) -> Mapping[str, Any]:
-    """Return an item or an event without the vendor in its type (`vendor:type`); unchanged if the type has no
-    vendor.
+    """Return an item or an event without the vendor in its type (`vendor:type`); unchanged without a vendor.
 
     Args:
         value: the item or the event.

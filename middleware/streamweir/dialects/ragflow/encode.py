@@ -25,8 +25,7 @@ class RagflowEncoder(Encoder):
 
     Options:
         form: `agent` (also `auto`), `chat` or `openai`.
-        answer: whether chat frames hold pieces (`delta`, also `auto`) or each time the whole answer
-            (`cumulative`).
+        answer: whether chat frames hold pieces (`delta`, also `auto`) or the whole answer (`cumulative`).
         events: all agent events, or `filtered` to messages and the end, which the official SDK needs.
     """
 

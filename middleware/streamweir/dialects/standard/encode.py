@@ -43,8 +43,7 @@ class StandardEncoder(Encoder):
 
     Options:
         version: `1.0` for clients that know neither `op: replace` nor the words of 1.1. A suspended run is
-            then written as completed, data of a kind that 1.0 does not have as `custom`, and `opaque` is left
-            out.
+            then written as completed, data of a kind that 1.0 lacks as `custom`, and `opaque` is left out.
         opaque: `off` leaves `opaque` out for all clients.
     """
 
