@@ -11,8 +11,12 @@ from typing import Final
 
 __all__ = ["FlowControl"]
 
-MAX_DISCARDED: Final = 1 << 20
-"""The most bytes that are read and dropped, so that a client that is still sending gets its response."""
+MAX_DISCARDED: Final = 32 << 20
+"""The most bytes that are read and dropped, so that a client that is still sending gets its response.
+
+A client that sends its whole body before it reads gets a refusal only if its body is dropped to the end. To
+drop bytes costs no memory and little time, and a connection that closes drops them for two seconds at most.
+"""
 
 LOOK_SECONDS: Final = 0.4
 """The seconds between checks whether the client has left, while the connection is not read."""

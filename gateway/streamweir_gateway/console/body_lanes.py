@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.entry_parts import parts_of, size_of_parts
-from streamweir_gateway.console.stream_log import RAW, Entry, StreamLog
+from streamweir_gateway.console.stream_log import HEARTBEAT, RAW, Entry, StreamLog
 from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 
 __all__ = ["BodyLanes", "OnRelayed", "Position"]
@@ -106,6 +106,16 @@ class BodyLanes:
             self._writes += 1
 
         return written
+
+    def heartbeat(self, data: bytes) -> None:
+        """Record a heartbeat, which belongs to no read."""
+        position = self.position
+        sequence = None if position is None else position.written
+        self.add_raw(
+            ["write", time.monotonic(), data, HEARTBEAT, sequence, self._writes, RAW],
+            len(data),
+        )
+        self._writes += 1
 
     def _add_parts(self, entry: list[Any]) -> None:
         """Add a large read or write as several parts, so that the log can leave out some of them."""

@@ -45,6 +45,16 @@ class Pending(NamedTuple):
     mark: dict[str, Any] | None
     read: int | None
 
+    def moved(self, by: int) -> Pending:
+        """Return the event or mark with a sequence number that is higher by `by`."""
+        event, mark = self.event, self.mark
+        if event is not None:
+            metadata = event["metadata"]
+            event = {**event, "metadata": {**metadata, "sequence": metadata["sequence"] + by}}
+        if mark is not None and "sequence" in mark:
+            mark = {**mark, "sequence": mark["sequence"] + by}
+        return self._replace(sequence=self.sequence + by, event=event, mark=mark)
+
 
 class EventLane:
     """Base of the event lanes: the events of one attempt in order, with their marks.
@@ -89,6 +99,15 @@ class EventLane:
         """Give the next event this sequence number, because entries before it were left out."""
         self.next = sequence
 
+    def end_at(self, sequence: int) -> None:
+        """Number the waiting events anew, so that the next event gets this sequence number.
+
+        They are of a read whose beginning was left out: fewer events came of the rest of it.
+        """
+        missing = sequence - self.next
+        self._waiting = deque(pending.moved(missing) for pending in self._waiting)
+        self.move_to(sequence)
+
     def take(self, below: int | None) -> Iterator[Pending]:
         """Yield the events below a sequence number, each event once; None: all events."""
         while self._waiting and (below is None or self._waiting[0].sequence < below):
@@ -125,6 +144,8 @@ class TranslatedEvents(EventLane):
         self._translator = translator
         self._attempt = attempt
         self._has_committed = False
+        self._has_moved = False
+        """Whether entries were left out before the present read."""
         self._t = 0.0
         self._first = 0
         """The number of waiting events that came before the present read."""
@@ -160,6 +181,7 @@ class TranslatedEvents(EventLane):
     def move_to(self, sequence: int) -> None:
         """Give the next event this sequence number."""
         super().move_to(sequence)
+        self._has_moved = True
         self._translator.stream.pipeline.position.written = sequence
 
     def _at(self, t: float, read: int | None, call: Callable[[], object]) -> None:
@@ -167,12 +189,26 @@ class TranslatedEvents(EventLane):
         malformed = reader.malformed
         self._t, self._read, self._first = t, read, len(self._waiting)
         call()
+        if self._has_moved:
+            self._remove_start()
         new = [*islice(self._waiting, self._first, None)]
         if reader.malformed > malformed and not any(_is_malformed(one) for one in new):
             self._first_mark(what="malformed", attempt=self._attempt)
         if reader.first_output is not None and not self._has_committed:
             self._has_committed = True
             self._first_mark(what="commit", attempt=self._attempt)
+
+    def _remove_start(self) -> None:
+        """Remove a `session_start` from the new events: the stream began in reads that were left out."""
+        starts = [
+            one for one in self._waiting if one.event is not None and one.event["type"] == "session_start"
+        ]
+        for start in starts:
+            place = self._waiting.index(start)
+            kept = [*self._waiting]
+            self._waiting = deque(kept[:place] + [one.moved(-1) for one in kept[place + 1 :]])
+            super().move_to(self.next - 1)
+            self._translator.stream.pipeline.position.written = self.next
 
     def _first_mark(self, **fields: Any) -> None:
         """Insert a mark before the first event of the present read."""

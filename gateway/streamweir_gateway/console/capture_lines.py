@@ -38,7 +38,7 @@ from streamweir_gateway.console.capture_payload import CapturePayload
 from streamweir_gateway.console.entry_parts import LANE_OF_PART, EntryParts
 from streamweir_gateway.console.relays import relays_in
 from streamweir_gateway.console.silences import Silences
-from streamweir_gateway.console.stream_log import Entry, LeftOut, NumberedEntry
+from streamweir_gateway.console.stream_log import HEARTBEAT, Entry, LeftOut, NumberedEntry
 
 __all__ = ["CaptureLines"]
 
@@ -78,8 +78,6 @@ class CaptureLines:
         """
         self._silences = Silences()
         self._now = 0.0
-        self._is_asking = True
-        """Whether the upstream is still being asked: no attempt has ended since the last one began."""
         self._attempt: Mapping[str, Any] = {}
         """The fields of the present attempt."""
         self._next_event = 0
@@ -89,6 +87,8 @@ class CaptureLines:
         self._sent_reads: int | None = None
         self._last_read: int | None = None
         self._had_gap = False
+        self._lacks_reads = False
+        """Whether reads were left out, so that a later read may begin within an event."""
         self._parts = EntryParts()
         self._left_out: Mapping[str, LeftOut] = {}
         self._begin(payload.entries)
@@ -170,7 +170,6 @@ class CaptureLines:
         if fields["attempt"] > 1:
             what = "retry" if fields["is_retry"] else "fallback"
             self._line("mark", what=what, attempt=fields["attempt"])
-        self._is_asking = True
         self._attempt, self._next_event = fields, 0
         self._events, self._interrupted = self._lane(fields), None
 
@@ -204,6 +203,7 @@ class CaptureLines:
 
     def _take_read(self, entry: Entry) -> None:
         _, t, data, attempt, written, number, _ = entry
+        self._end_events_at(written)
         if self._interrupted is not None:
             self._events, self._interrupted = self._interrupted, None
         self._write_events(written)
@@ -231,22 +231,29 @@ class CaptureLines:
 
     def _take_write(self, entry: Entry) -> None:
         _, _, data, read, written, number, _ = entry
+        if read == HEARTBEAT:
+            self._take_heartbeat(entry)
+            return
         sequences = None
         self._events.wrote(data, self._now)
         if written is not None:
-            self._write_events(written)
+            if not self._lacks_events(written):
+                self._write_events(written)
             sequences = [self._sent, written - 1] if written > self._sent else None
             self._sent = max(self._sent, written)
         is_of_read = read is not None and read != self._sent_reads and read == self._last_read
-        if not is_of_read and sequences is None and written is not None and self._is_asking:
-            self._line("mark", what="heartbeat")
         self._sent_reads = read
         self._line(
             "write", n=number, read=read if is_of_read else None, sequences=sequences, **self._body_of(entry)
         )
 
+    def _take_heartbeat(self, entry: Entry) -> None:
+        if self._sent and entry[4] is not None:  # else the events may be of an attempt that is given up
+            self._write_events(entry[4])
+        self._line("mark", what="heartbeat")
+        self._line("write", n=entry[5], **self._body_of(entry))
+
     def _take_attempt(self, entry: Entry) -> None:
-        self._is_asking = False
         self._line("attempt", **entry[2])
         if entry[2]["ended"] == "refused":  # its reads are no part of a stream
             self._events = self._lane(self._attempt)
@@ -256,6 +263,7 @@ class CaptureLines:
         fields = dict(entry[2])
         lost = fields.pop("lost", None)
         self._events.ended(fields.get("reason") or "cancelled", self._now)
+        self._end_events_at(self._sent)
         self._write_events(None)
         if lost:
             self._line("mark", what="lossy", code="LOSSY_CONVERSION")
@@ -278,18 +286,29 @@ class CaptureLines:
             self._sent = max(self._sent, entry[4])
         if not self._had_gap:
             self._note_left_out()
-        if self._events.needs_reads and "read" in self._left_out:
+        reads = self._left_out.get("read")
+        if self._events.needs_reads and reads is not None and reads.last >= self._next:
             self._write_events(None)
             self._events, self._interrupted = EventLane(), self._events
+            self._lacks_reads = True
 
     def _note_left_out(self) -> None:
         self._had_gap = True
         self._write_events(None)
-        for kind, (size, lines) in self._left_out.items():
+        for kind, (size, lines, _) in self._left_out.items():
             lane = _LANE_OF.get(kind, kind)
             self._line("mark", what="left_out", lane=lane, bytes=size or None, lines=lines)
 
     # --- events ---------------------------------------------------------------------------------------------
+
+    def _end_events_at(self, sequence: int) -> None:
+        """Note the sequence number that follows the events of the last read."""
+        if self._lacks_events(sequence):
+            self._events.end_at(sequence)
+
+    def _lacks_events(self, sequence: int) -> bool:
+        """Return whether events below a sequence number came of the left-out beginning of the last read."""
+        return self._lacks_reads and self._interrupted is None and sequence > self._events.next
 
     def _write_events(self, below: int | None) -> None:
         """Write the pending events whose sequence number is below `below`; None: all of them."""

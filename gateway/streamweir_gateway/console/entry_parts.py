@@ -15,11 +15,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from streamweir_gateway.console.stream_log import RAW, Entry
+from streamweir_gateway.console.stream_tail import LANE_OF_PART
 
 __all__ = ["LANE_OF_PART", "EntryParts", "parts_of", "size_of_parts"]
-
-LANE_OF_PART: Final = {"read_part": "read", "write_part": "write", "read": "read", "write": "write"}
-"""The kind of line to which an entry with bytes belongs, by the kind of the entry."""
 
 _SHARE: Final = 16
 """A part has at most 1/16 of the bytes that a log keeps, so that each half of the log has several parts."""

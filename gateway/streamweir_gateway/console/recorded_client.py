@@ -22,6 +22,10 @@ class Writes(Protocol):
         """Return the function that records each sent piece of the body."""
         ...
 
+    def heartbeat(self, data: bytes) -> None:
+        """Record a sent heartbeat."""
+        ...
+
 
 class RecordedClient(ClientPort):
     """Sends a response through another client, and records it.
@@ -71,8 +75,13 @@ class RecordedClient(ClientPort):
         """Send a heartbeat without waiting, and record it here, because it belongs to no read."""
         if not self._client.write_heartbeat(data):
             return False
-        self._written(data)
+        self._writes.heartbeat(data)
         return True
+
+    def send_heartbeat(self, data: bytes) -> Awaitable[None]:
+        """Send a heartbeat."""
+        self._writes.heartbeat(data)
+        return self._client.send_heartbeat(data)
 
     def unsent(self) -> int | None:
         """Return the number of bytes that the client has not taken yet; None if the server does not know."""

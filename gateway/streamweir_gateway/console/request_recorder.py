@@ -12,7 +12,8 @@ secrets. Such an entry is a list, whose last element is the number of secrets th
     given*      facts from the requests that the decoder needs
     read*       bytes, attempt, sequence of the next event, number
                 several entries if they are large, see `entry_parts.py`; so are those of a write
-    write*      bytes, number of the read before it or None, sequence of the next event, number
+    write*      bytes, number of the read before it (None: no read; `HEARTBEAT`: a heartbeat), sequence of the
+                next event, number
     relays      relayed reads, attempt, sequence before them, number of the first read and of the first write,
                 bytes of all writes before. With `capture: metadata`; see `size_lanes.py`
     kind        0, sequence, type, ids, code of a warning. With `capture: metadata`, for each event that is no
@@ -339,6 +340,10 @@ class RequestRecorder:
     def writer(self) -> Callable[[bytes], None]:
         """Return the function that notes each sent piece of the body."""
         return self._lanes.writer()
+
+    def heartbeat(self, data: bytes) -> None:
+        """Note a sent heartbeat."""
+        self._lanes.heartbeat(data)
 
     # --- the end --------------------------------------------------------------------------------------------
 

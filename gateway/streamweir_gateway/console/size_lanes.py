@@ -24,7 +24,7 @@ from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.body_lanes import BodyLanes, OnRelayed
 from streamweir_gateway.console.event_kinds import EventKinds
 from streamweir_gateway.console.relays import RELAY_BYTES, pack_relay, sent_in
-from streamweir_gateway.console.stream_log import ENTRY_BYTES, Entry, StreamLog
+from streamweir_gateway.console.stream_log import ENTRY_BYTES, HEARTBEAT, Entry, StreamLog
 from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 
 __all__ = ["SizeLanes"]
@@ -127,6 +127,12 @@ class SizeLanes(BodyLanes):
 
         return written
 
+    def heartbeat(self, data: bytes) -> None:
+        """Record a heartbeat, which belongs to no read."""
+        position = self.position
+        sequence = None if position is None else position.written
+        self._add_write(time.monotonic(), len(data), sequence, is_heartbeat=True)
+
     def _add_relayed(self, relay: tuple[float, int, int, int, int], attempt: int) -> None:
         """Begin a block with a relayed read.
 
@@ -145,9 +151,11 @@ class SizeLanes(BodyLanes):
         if total > self._sent:
             self._add_write(now, total - self._sent, behind)
 
-    def _add_write(self, now: float, size: int, sequence: int | None) -> None:
+    def _add_write(self, now: float, size: int, sequence: int | None, *, is_heartbeat: bool = False) -> None:
         self.flush()
         read = self._reads - 1 if self._reads else None
+        if is_heartbeat:
+            read = HEARTBEAT
         self._log.add(("write", now, size, read, sequence, self._writes, 0))
         self._writes += 1
         self._sent += size

@@ -1,32 +1,28 @@
 """The log of one stream: references to its bytes with their times, up to a number of bytes.
 
-The head takes entries until they fill half of the bytes; the tail keeps the newest entries in the other half.
+The head takes entries until they fill half of the bytes; the tail keeps the newest entries in the other half
+(`stream_tail.py`).
 Reads, writes and kinds of events between head and tail are left out and counted; other entries are kept.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from heapq import merge
 from itertools import islice, takewhile
-from typing import Any, Final, NamedTuple, TypeAlias
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from streamweir_gateway.console.relays import relays_in
+from streamweir_gateway.console.stream_tail import Entry, NumberedEntry, StreamTail
 
-__all__ = ["ENTRY_BYTES", "GONE", "RAW", "Entry", "LeftOut", "NumberedEntry", "StreamLog"]
+__all__ = ["ENTRY_BYTES", "GONE", "HEARTBEAT", "RAW", "Entry", "LeftOut", "NumberedEntry", "StreamLog"]
 
 ENTRY_BYTES: Final = 240
 """The bytes of memory that an entry takes in addition to its bytes, approximately."""
 NOTICE_BYTES: Final = 64 << 10
 """The bytes after which `on_more` is called again."""
-
-Entry: TypeAlias = Sequence[Any]
-"""The kind of the entry, its time (`time.monotonic()`), and its values; see `request_recorder.py`.
-
-An entry that may hold secrets is a list. Its last element is `RAW` until its secrets are masked.
-"""
-
-NumberedEntry: TypeAlias = tuple[int, Entry]
 
 RAW: Final = None
 """Marks an entry whose secrets are not masked yet."""
@@ -35,6 +31,9 @@ GONE: Final = -1
 
 It has bytes only at an edge of the gap.
 """
+
+HEARTBEAT: Final = -1
+"""Replaces the number of the read in an entry `write` that is a heartbeat."""
 
 EDGE_BYTES: Final = 4096
 """The bytes of the gap that are kept at each edge, to find a secret that begins or ends in the gap."""
@@ -50,10 +49,11 @@ _LEFT_OUT: Final = {
 
 
 class LeftOut(NamedTuple):
-    """The number of bytes and of entries of one lane that were left out."""
+    """The entries of one lane that were left out: their bytes, their lines, the number of the last one."""
 
     bytes: int = 0
     lines: int = 0
+    last: int = -1
 
 
 class StreamLog:
@@ -84,7 +84,6 @@ class StreamLog:
         "_on_more",
         "_room",
         "_tail",
-        "_tail_size",
         "max_bytes",
     )
 
@@ -97,12 +96,11 @@ class StreamLog:
         self._head: list[Entry] = []
         self._kept: list[NumberedEntry] = []
         """The entries between head and tail that are always kept."""
-        self._tail: deque[tuple[int, Entry, int]] | None = None
-        """The number, entry and size of each entry in the tail; None while the head is not full."""
-        self._tail_size = 0
+        self._tail: StreamTail | None = None
+        """The tail; None while the head is not full."""
         self._next = 0
         self._left_out: dict[str, list[int]] = {}
-        """The numbers of bytes and lines that were left out, by lane."""
+        """The values of `LeftOut`, by lane."""
         self._left_out_bytes = 0
         self._edges: dict[str, _Edges] = {}
 
@@ -138,8 +136,8 @@ class StreamLog:
 
     def _all(self, start: int) -> Iterator[NumberedEntry]:
         yield from enumerate(islice(self._head, start, None), start)
-        yield from (numbered for numbered in self._kept if numbered[0] >= start)
-        yield from ((number, entry) for number, entry, _ in self._tail or () if number >= start)
+        behind = merge(self._kept, self._tail or (), key=itemgetter(0))
+        yield from (numbered for numbered in behind if numbered[0] >= start)
 
     def _add_beyond(self, entry: Entry, size: int) -> None:
         """Add an entry that may not fit into the head, and call `on_more` if it is due."""
@@ -152,43 +150,42 @@ class StreamLog:
             self._head.append(entry)
             return
         if self._tail is None:
-            self._tail, self._next, self._mark = deque(), len(self._head), 0
-        self._tail.append((self._next, entry, size))
+            self._tail, self._next, self._mark = StreamTail(self._half), len(self._head), 0
+        self._tail.add(self._next, entry, size)
         self._next += 1
-        self._tail_size += size
-        if self._tail_size > self._half:
+        if self._tail.size > self._half:
             self._shrink(self._tail)
 
-    def _shrink(self, tail: deque[tuple[int, Entry, int]]) -> None:
-        while self._tail_size > self._half and tail:
-            number, entry, size = tail.popleft()
-            self._tail_size -= size
+    def _shrink(self, tail: StreamTail) -> None:
+        while tail.size > self._half:
+            number, entry, size = tail.drop()
             if entry[0] in _LEFT_OUT or entry[0] == "relays":
                 self._left_out_bytes += size
-                self._leave_out(entry)
+                self._leave_out(number, entry)
             else:
                 self._kept.append((number, entry))
 
-    def _leave_out(self, entry: Entry) -> None:
+    def _leave_out(self, number: int, entry: Entry) -> None:
         if entry[0] == "relays":
             for relay in relays_in(entry):
-                self._count("read", relay.size)
+                self._count(number, "read", relay.size)
                 if relay.sent:
-                    self._count("write", relay.sent)
+                    self._count(number, "write", relay.sent)
             return
         kind, lines = _LEFT_OUT[entry[0]]
         data = entry[2]
-        self._count(kind, data if isinstance(data, int) else len(data), lines)
+        self._count(number, kind, data if isinstance(data, int) else len(data), lines)
         if isinstance(entry, list) and entry[-1] is RAW:
             entry[-1] = GONE
             self._edges.setdefault(kind, _Edges()).add(entry)
 
-    def _count(self, lane: str, size: int, lines: int = 1) -> None:
+    def _count(self, number: int, lane: str, size: int, lines: int = 1) -> None:
         counts = self._left_out.get(lane)
         if counts is None:
-            counts = self._left_out[lane] = [0, 0]
+            counts = self._left_out[lane] = [0, 0, 0]
         counts[0] += size
         counts[1] += lines
+        counts[2] = number
 
 
 class _Edges:

@@ -184,9 +184,9 @@ class _OwnDelivery(ResponseDelivery):
         self.status = response.status_code
         self._scope = scope
 
-    async def _start(self, data: bytes, *, more: bool) -> None:
+    async def _start(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> None:
         take_ownership(self._scope)
-        await super()._start(data, more=more)
+        await super()._start(data, more=more, is_heartbeat=is_heartbeat)
 
 
 def preflight_error(

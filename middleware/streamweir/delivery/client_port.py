@@ -51,6 +51,10 @@ class ClientPort(Protocol):
         """
         return self.write(data)
 
+    def send_heartbeat(self, data: bytes) -> Awaitable[None]:
+        """Send a heartbeat as a piece of the body; see `send_body`."""
+        return self.send_body(data, True)
+
     def unsent(self) -> int | None:
         """Return how many bytes the client has not taken yet; None if the server does not know."""
         return None

@@ -261,7 +261,7 @@ class Delivery:
         """
         if self._takes_heartbeats and (data := self._heartbeat()):
             async with self._lock:
-                await self._write(data, more=True)
+                await self._write(data, more=True, is_heartbeat=True)
 
     @property
     def _takes_heartbeats(self) -> bool:
@@ -290,7 +290,7 @@ class Delivery:
         with anyio.move_on_after(CUT_OFF_SECONDS):
             await self.client.until_left()
 
-    async def _write(self, data: bytes, *, more: bool) -> None:
+    async def _write(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> None:
         if self._is_dropped:
             return
         if self.gone is not None:
@@ -298,10 +298,12 @@ class Delivery:
         clock = self.clock
         clock.writing_since = time.monotonic()
         try:
-            if self.is_started:
-                await self.client.send_body(data, more)
+            if not self.is_started:
+                await self._start(data, more=more, is_heartbeat=is_heartbeat)
+            elif is_heartbeat:
+                await self.client.send_heartbeat(data)
             else:
-                await self._start(data, more=more)
+                await self.client.send_body(data, more)
         except OSError as error:
             self._note_gone(error)
             raise
@@ -310,7 +312,7 @@ class Delivery:
             clock.writing_since = None
         self.bytes += len(data)
 
-    async def _start(self, data: bytes, *, more: bool) -> None:
+    async def _start(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> None:
         """Send headers and first piece in one packet, because two packets would cost twice as much."""
         self.is_started = True
         self.client.cork(True)
@@ -319,7 +321,10 @@ class Delivery:
             if headers is None:
                 headers = self._headers() + self._extra_headers
             await self.client.send_start(self.status, headers)
-            await self.client.send_body(data, more)
+            if is_heartbeat:
+                await self.client.send_heartbeat(data)
+            else:
+                await self.client.send_body(data, more)
         finally:
             self.client.cork(False)
 

@@ -11,6 +11,7 @@ import pytest
 from command_line import COMMAND
 from console_client import API, TOKEN, Console, console_of
 from loopback import Answer
+from patience import PATIENCE
 from running_gateway import running_gateway
 from streamweir.codec.dialects import Dialects
 
@@ -262,3 +263,29 @@ async def test_body_that_is_too_large_by_its_length_is_refused_before_it_comes(t
                 assert_guarded(answer, is_api=True)
         answer = await console.request(API + "playground", "POST", headers=length, token="wrong")
         assert answer.status == 401
+
+
+@pytest.mark.parametrize("is_announced", [True, False])
+async def test_body_that_is_too_large_gets_its_refusal_though_the_client_sends_all_of_it(
+    tmp_path: Path, is_announced: bool
+) -> None:
+    """The client reads after its last byte, as `http.client` and most others do."""
+    size = 14 << 20
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        reader, writer = await asyncio.open_connection(*console.at.address)
+        head = console.head("POST", API + "playground").removesuffix(b"\r\n")
+        if is_announced:
+            writer.write(head + b"Content-Length: %d\r\n\r\n" % size)
+            writer.write(bytes(size))
+        else:
+            writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n")
+            for _ in range(size >> 16):
+                writer.write(b"10000\r\n" + bytes(1 << 16) + b"\r\n")
+        async with asyncio.timeout(PATIENCE):
+            await writer.drain()
+            while writer.transport.get_write_buffer_size():  # noqa: ASYNC110 - no event below the drain's limit
+                await asyncio.sleep(0.01)
+            answer = await reader.read()
+        writer.close()
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert b'"REQUEST_TOO_LARGE"' in answer

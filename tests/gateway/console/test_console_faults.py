@@ -292,17 +292,21 @@ async def test_capture_of_a_stream_under_way_has_its_bytes_so_far(tmp_path: Path
             assert body_of(of_kind(lines, "write")) == got.body
 
 
-async def test_capture_without_content_has_the_heartbeats(tmp_path: Path) -> None:
+@pytest.mark.parametrize("capture", ["metadata", "content"])
+@pytest.mark.parametrize("last_read", [HELLO[0], b": working\n\n"], ids=["output", "comment"])
+async def test_heartbeat_belongs_to_no_read_and_is_marked(
+    tmp_path: Path, capture: str, last_read: bytes
+) -> None:
     goes_on = asyncio.Event()
 
     async def is_silent_within(call: Call) -> None:
-        await call.send(SSE, chunk(HELLO[0]))
+        await call.send(SSE, chunk(HELLO[0]), chunk(last_read))
         await goes_on.wait()
         await call.send(*map(chunk, HELLO[1:]), LAST_CHUNK)
 
     async with upstream(is_silent_within) as backend:
         endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy", "heartbeat": "200ms"}}
-        async with console_of(tmp_path, endpoints=endpoints, console={"capture": "metadata"}) as console:
+        async with console_of(tmp_path, endpoints=endpoints, console={"capture": capture}) as console:
             asking = asyncio.create_task(console.call("/chat"))
             row = await console.row(state="streaming")
             async with asyncio.timeout(PATIENCE):
@@ -313,8 +317,13 @@ async def test_capture_without_content_has_the_heartbeats(tmp_path: Path) -> Non
             row = await console.row(state="ended")
             lines = await console.capture(row["id"])
             assert_whole(lines)
-            assert sum(line["bytes"] for line in of_kind(lines, "write")) == len(got.body) == row["bytes_out"]
+            assert len(got.body) == row["bytes_out"]
             assert marks(lines).count("heartbeat") == got.body.count(b": ping\n")
+            without_events = [line for line in of_kind(lines, "write") if "sequences" not in line]
+            assert len(without_events) == got.body.count(b": ping\n")
+            assert all("read" not in line for line in without_events)
+            if capture == "metadata":
+                assert sum(line["bytes"] for line in of_kind(lines, "write")) == len(got.body)
 
 
 async def test_long_silence_is_marked(tmp_path: Path) -> None:
