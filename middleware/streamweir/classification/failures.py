@@ -29,21 +29,24 @@ _FOREIGN_CODES: Final[dict[str, str]] = {
     foreign: code
     for code, names in {
         "RATE_LIMITED": "rate_limit_exceeded rate_limit_error rate_limit rate_limited too_many_requests"
-        " throttling_error throttling_exception throttled requests_limit_reached",
+        " throttling_error throttling_exception throttled requests_limit_reached tokens_limit_reached"
+        " rate_limit_reached_error service_tier_capacity_exceeded",
         "QUOTA_EXCEEDED": "insufficient_quota quota_exceeded provider_quota_exceeded billing_error"
-        " billing_hard_limit_reached insufficient_balance insufficient_credits",
+        " billing_hard_limit_reached insufficient_balance insufficient_credits exceeded_current_quota_error"
+        " service_quota_exceeded_exception arrearage payment_required",
         "CONTEXT_LENGTH_EXCEEDED": "context_length_exceeded context_window_exceeded"
-        " context_window_exceeded_error string_above_max_length prompt_too_long",
+        " context_window_exceeded_error string_above_max_length prompt_too_long exceed_context_size_error",
         "MODEL_NOT_FOUND": "model_not_found model_not_found_error model_currently_not_support"
-        " model_decommissioned",
+        " model_decommissioned invalid_model deployment_not_found",
         "CONTENT_FILTERED": "content_filter content_filtered content_policy_violation"
-        " content_policy_violation_error responsible_ai_policy_violation",
+        " content_policy_violation_error responsible_ai_policy_violation data_inspection_failed",
         "AUTH_FAILED": "invalid_api_key incorrect_api_key authentication_error auth_error permission_error"
         " permission_denied_error unauthorized unauthenticated forbidden invalid_authentication"
-        " provider_not_initialize access_denied_exception",
-        "NOT_FOUND": "not_found not_found_error resource_not_found_exception",
+        " provider_not_initialize access_denied_exception invalid_authentication_error permission_denied"
+        " expired_token_exception unrecognized_client_exception",
+        "NOT_FOUND": "not_found not_found_error resource_not_found_exception resource_not_found_error",
         "UPSTREAM_TIMEOUT": "timeout timeout_error timed_out request_timeout request_timeout_error "
-        "gateway_timeout api_timeout_error deadline_exceeded",
+        "gateway_timeout api_timeout_error deadline_exceeded model_timeout_exception",
         "UPSTREAM_REJECTED": "invalid_request invalid_request_error bad_request bad_request_error "
         "invalid_param invalid_argument validation_error validation_exception unprocessable_entity_error "
         "request_too_large unsupported_parameter",

@@ -26,17 +26,23 @@ _WORDS: Final[tuple[tuple[str, LazyPattern[str]], ...]] = (
             r"\binsufficient[ _](?:quota|balance|funds|credits?)\b|\bout of (?:quota|credits?)\b"
             r"|\bquota\b[^\n]{0,60}?\b(?:exceeded|exhausted|used up|reached)\b"
             r"|\b(?:exceed(?:ed|s)?|exhausted|no|not enough)\b(?: \w{1,20}){0,4} quota\b(?! of\b)"
-            r"|\bcredit balance is too low\b|\bbilling (?:hard )?limit\b|\barrear(?:s|age)\b"
+            r"|\bcredit balance (?:is too low|(?:is )?exhausted)\b|\bbilling (?:hard )?limit\b"
+            r"|\brequires more credits\b|\b(?:used all|exceeded)(?: \w{1,20}){0,3} credits\b"
+            r"|\bspending limit\b|\barrear(?:s|age)\b"
             r"|配额(?:不足|已|超)|余额不足|额度(?:不足|已)|欠费"
         ),
     ),
     (
         "CONTEXT_LENGTH_EXCEEDED",
         _words(
-            r"\bcontext[ _-]?(?:length|window|limit)|\bmaximum (?:context|(?:prompt|input|sequence) length)\b"
-            r"|\b(?:prompt|input|conversation) is too long\b|\btoo many (?:input |prompt )?tokens\b"
+            r"\bcontext[ _-]?(?:length|window|limit|size\b)"
+            r"|\bmaximum (?:context|(?:prompt|input|sequence|model) length)\b"
+            r"|\b(?:prompt|input|conversation) is too long\b"
+            # those of a minute or a day are a rate
+            r"|\btoo many (?:input |prompt )?tokens\b(?! per\b|, please wait\b)"
+            r"|`?inputs`? tokens \+ `?max_new_tokens`? must be\b"
             r"|\b(?:exceeds?|over) the maximum number of (?:input )?tokens\b"
-            r"|\btoken limit (?:exceeded|reached)\b|\breduce the length of the messages\b"
+            r"|\btokens? limit (?:exceeded|reached)\b|\breduce the length of the messages\b"
             r"|\binput length should be\b"
             r"|上下文(?:长度)?(?:过长|超)|输入(?:内容|文本)?(?:过长|超长)"
         ),
@@ -51,7 +57,11 @@ _WORDS: Final[tuple[tuple[str, LazyPattern[str]], ...]] = (
             r"(?:decommissioned|no longer available|not supported|does not exist|doesn't exist)\b"
             r"|\bmodels/[\w.-]{1,120} is not found\b"
             r"|\bmodel(?:[ _]not[ _]found|[ _]not[ _]exist| does(?: not|n't) exist)"
-            r"|\b(?:no such|unknown) model\b|\binvalid model name\b|模型[^\n]{0,60}?不存在"
+            r"|\b(?:no such|unknown) model\b|\binvalid model(?: name\b|:? ['\"`]|: (?=\S{0,60}[-\d/])\S)"
+            r"|\bmodel identifier(?: is invalid\b|\.)|\bis not a valid model id\b"
+            r"|\bno endpoints found for \S{1,120}/\S"
+            r"|\bapi deployment for this resource does not exist\b|\A\W{0,3}model: [\w./:@-]{1,120}\W{0,3}\Z"
+            r"|模型[^\n]{0,60}?不存在"
         ),
     ),
     (
@@ -71,8 +81,9 @@ _WORDS: Final[tuple[tuple[str, LazyPattern[str]], ...]] = (
         _words(
             r"\bunauthori[sz]ed\b|\b(?:invalid|incorrect|missing|expired|wrong)[ _](?:x-)?api[ _-]?key\b"
             r"|\bapi[ _-]?key(?: \w{1,20}){0,2} (?:invalid|incorrect|missing|expired|not valid|must be set)\b"
+            r"|\bapi key not found\b|\binvalid subscription key\b|\bsecurity token included in the request\b"
             r"|\bprovide an api key\b|\bno auth credentials\b|\bpermissiondenied(?:error)?\b"
-            r"|\bauthentication[ _]?(?:error|fail(?:ed|ure))\b|\b(?:failed to authenticate|auth failed)\b"
+            r"|\bauthentication[ _]?(?:error|fail(?:ed|s|ure))\b|\b(?:failed to authenticate|auth failed)\b"
             r"|\binvalid (?:credentials|authentication)\b|\bnot authenticated\b"
             r"|\bcould not validate credentials\b|\btoken (?:has |is )?expired\b"
             # parsers say the position of the token
@@ -85,8 +96,9 @@ _WORDS: Final[tuple[tuple[str, LazyPattern[str]], ...]] = (
         "RATE_LIMITED",
         _words(
             r"\brate[ _-]?limit(?:s|ed|ing|error|exceeded|_exceeded|_error)?\b(?! steps?\b)"
-            r"|\btoo many requests\b|\bthrottl(?:ed|ing)\b(?! (?:down|back|up)\b)"
-            r"|\bthrottlingexception\b|\bresource[ _]exhausted\b"
+            r"|\btoo many (?:concurrent |parallel )?requests\b|\brequests? (?:per \w{3,6} )?limit\b(?! of\b)"
+            r"|\btoo many tokens\b|\bservice tier capacity exceeded\b"
+            r"|\bthrottl(?:ed|ing)\b(?! (?:down|back|up)\b)|\bthrottlingexception\b|\bresource[ _]exhausted\b"
             r"|\bzu viele anfragen\b|\btrop de requ[eê]tes\b|\bdemasiadas solicitudes\b|リクエストが多すぎ"
             r"|请求(?:过于频繁|过多)|限流(?!器)|速率限制|频率(?:超限|过高|限制)"
         ),
