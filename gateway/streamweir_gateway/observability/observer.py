@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from streamweir.redaction import hide_credentials
+from streamweir.runs.handles import with_short_handles
 from streamweir_gateway.observability.event_lines import BreakerLines
 from streamweir_gateway.observability.metrics import BreakerState, Metrics
 from streamweir_gateway.observability.record import RequestRecord
@@ -179,7 +180,7 @@ class Observer:
             if value is not None and (value or name not in _OMITTED_AT_ZERO)
         }
         if record.path is not None:
-            fields["path"] = self._secrets.hide(record.path)[:_PATH_CHARACTERS]
+            fields["path"] = self._secrets.hide(with_short_handles(record.path))[:_PATH_CHARACTERS]
         if record.hint is not None:
             fields["hint"] = shown_hint(record.hint, self._secrets)
         if record.cause:

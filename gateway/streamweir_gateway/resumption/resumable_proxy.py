@@ -24,7 +24,7 @@ from streamweir.http.requested_run import (
 from streamweir.http.runs_app import RunsCall
 from streamweir.own_warnings import own_warning
 from streamweir.runs.found_run import About
-from streamweir.runs.handles import new_handle
+from streamweir.runs.handles import new_handle, short_handle
 from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.incoming import Incoming
@@ -143,7 +143,7 @@ class ResumableProxy(Proxy):
         """Answer the request for a background response at once, while the run goes on."""
         assert prepared.keeper is not None, "a background response is kept"
         record.status, record.answers, record.framing = 200, prepared.incoming.answers, "json"
-        record.run = run.handle[:12]
+        record.run = short_handle(run.handle)
         await send_object(send, prepared.keeper.pending, self._resumption.headers(run.handle))
 
     async def _run(
@@ -162,7 +162,7 @@ class ResumableProxy(Proxy):
             dialect = self._endpoint.dialects.to_write(prepared.incoming.answers)
             names = requested_names(scope, prepared.body.data, dialect)
             await run.note_request(record.request_id, names)
-        record.run = run.handle[:12]
+        record.run = short_handle(run.handle)
         take_ownership(scope)
         recorder = live.recorder
         client: ClientPort = ConnectedClient(scope, receive, send)

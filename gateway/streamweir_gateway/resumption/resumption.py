@@ -18,7 +18,7 @@ from streamweir.delivery.client_port import ClientPort
 from streamweir.http.ownership import take_ownership
 from streamweir.http.runs_app import RUNS_METHODS, RunsApp, RunsCall, RunsShell
 from streamweir.runs.found_run import About, FoundRun
-from streamweir.runs.handles import Position
+from streamweir.runs.handles import Position, short_handle
 from streamweir.runs.service import NothingLeft
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
@@ -151,7 +151,7 @@ class Resumption(RunsShell):
                     task.cancel()
 
     async def _make(self, run: UpstreamRun, record: RequestRecord) -> None:
-        record.run = run.handle[:12]
+        record.run = short_handle(run.handle)
         try:
             await run.pump()
         except Exception:
@@ -177,7 +177,7 @@ class Resumption(RunsShell):
         about, scope, is_running = found.about, call.scope, found.state.state == "running"
         record: RequestRecord = call.note
         endpoint = self.endpoints[about.endpoint]
-        record.resumes, record.run = about.request_id, found.handle[:12]
+        record.resumes, record.run = about.request_id, short_handle(found.handle)
         asked = endpoint.incoming(scope, record.request_id, protocol=about.protocol, framing=about.framing)
         incoming = replace(asked, request_id=about.request_id)
         reader = self.service.read(found, position)

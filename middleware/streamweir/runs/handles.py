@@ -10,9 +10,23 @@ import re
 import secrets
 from typing import Final, NamedTuple
 
-__all__ = ["Position", "is_handle", "new_handle", "read_event_id", "run_name"]
+__all__ = [
+    "Position",
+    "is_handle",
+    "new_handle",
+    "read_event_id",
+    "run_name",
+    "short_handle",
+    "with_short_handles",
+]
 
 _HANDLE: Final = re.compile(r"run_[0-9a-f]{32}")
+_SHOWN: Final = 12
+"""The number of characters of a handle that a log may hold: the whole handle opens the run."""
+
+_OPENS_RUN: Final = re.compile(r"((?:run|resp)_[0-9a-f]{8})[0-9a-f]{24}")
+"""A handle, or the id of a kept response, which has the same digits; in a group, its first characters."""
+
 _POSITION: Final = re.compile(r"(?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]{0,17})(?:-([1-9][0-9]{0,8}))?")
 
 
@@ -43,6 +57,16 @@ def is_handle(text: str) -> bool:
 def new_handle() -> str:
     """Return a handle that cannot be guessed: 128 random bits."""
     return f"run_{secrets.token_hex(16)}"
+
+
+def short_handle(handle: str) -> str:
+    """Return the beginning of a handle, by which a run is known in logs."""
+    return handle[:_SHOWN]
+
+
+def with_short_handles(text: str) -> str:
+    """Return `text` for a log: of each handle, and each id of a kept response, only the beginning is left."""
+    return _OPENS_RUN.sub(r"\1", text)
 
 
 def read_event_id(text: str) -> Position | None:
