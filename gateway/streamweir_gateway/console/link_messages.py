@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from streamweir_gateway.console.row import Row
+from streamweir_gateway.console.row import PackedRow, PlottedRow
 
 __all__ = [
     "Answer",
@@ -25,7 +25,10 @@ __all__ = [
     "Rows",
     "Watch",
     "framed",
+    "packed_rows",
+    "plotted_rows",
     "read_message",
+    "unpacked_rows",
 ]
 
 _LENGTH: Final = struct.Struct("!I")
@@ -47,11 +50,15 @@ class Rows(msgspec.Struct, tag=True):
     """Sent when rows have changed.
 
     Attributes:
-        rows: the changed rows, in the order of their changes.
+        rows: the changed rows that are open, or that were sent when they were open.
+        ended: the rows that have ended and were not sent before, as `packed_rows` returns them.
+        count: the number of rows in `ended`.
         gone: the ids of rows whose captures are not kept any longer.
     """
 
-    rows: list[Row]
+    rows: list[PackedRow]
+    ended: msgspec.Raw
+    count: int
     gone: list[str]
 
 
@@ -91,7 +98,24 @@ FromConsole: TypeAlias = Watch | Ask
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _FROM_WORKER: Final = msgspec.msgpack.Decoder(FromWorker)
 _FROM_CONSOLE: Final = msgspec.msgpack.Decoder(FromConsole)
+_PACKED_ROWS: Final = msgspec.msgpack.Decoder(list[PackedRow])
+_PLOTTED_ROWS: Final = msgspec.msgpack.Decoder(list[PlottedRow])
 _DECODERS: Final[dict[str, Any]] = {"worker": _FROM_WORKER, "console": _FROM_CONSOLE}
+
+
+def packed_rows(rows: list[PackedRow]) -> msgspec.Raw:
+    """Return rows in the form that `Rows.ended` has."""
+    return msgspec.Raw(_ENCODER.encode(rows))
+
+
+def plotted_rows(packed: msgspec.Raw) -> list[PlottedRow]:
+    """Return the facts for the plots from rows that `packed_rows` has packed. Other facts are not decoded."""
+    return _PLOTTED_ROWS.decode(packed)
+
+
+def unpacked_rows(packed: msgspec.Raw) -> list[PackedRow]:
+    """Return the rows that `packed_rows` has packed."""
+    return _PACKED_ROWS.decode(packed)
 
 
 def framed(message: FromWorker | FromConsole) -> bytes:

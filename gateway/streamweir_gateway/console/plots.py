@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, floor
 from typing import Any, Final
 
-from streamweir_gateway.console.row import FINAL_STATES, Row
+from streamweir_gateway.console.row import FINAL_STATES, PlottedRow, Row
 
 __all__ = ["SECONDS", "Plots"]
 
@@ -36,7 +36,19 @@ class _Bucket:
         self.started = 0
         self.first_events = array("f")
         self.gaps = array("f")
-        self.reasons: Counter[str] = Counter()
+        self.reasons: dict[str, int] = {}
+
+    def note_first(self, first: float | None) -> None:
+        """Note the time to the first event of a row; None: it had no event."""
+        if first is not None and len(self.first_events) < MAX_SAMPLES:
+            self.first_events.append(first)
+
+    def note_end(self, gap: float | None, reason: str | None) -> None:
+        """Note the end of a row, and its largest gap."""
+        if gap and len(self.gaps) < MAX_SAMPLES:
+            self.gaps.append(gap)
+        if reason is not None:
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
 
 class Plots:
@@ -60,35 +72,55 @@ class Plots:
         """Count a change of a row."""
         if now >= self._now + 1:
             self.tick(now)
-        began, first = row.began / 1000, row.first_event_ms
+        has_ended = row.state in FINAL_STATES
+        if before is None and has_ended:
+            self._note_whole(row, now)
+            return
         if before is None:
+            self._note_start(row)
+            self._note_open(row, row.began / 1000, now)
+            self._count_open(row, 1)
+        if row.first_event_ms is not None and (before is None or before.first_event_ms is None):
+            self._note_first(row, row.first_event_ms)
+        if before is not None and has_ended and before.state not in FINAL_STATES:
+            self._count_open(row, -1)
+            self._note_end(row, _end_of(row, now))
+
+    def note_ended(self, rows: Iterable[PlottedRow], now: float) -> None:
+        """Count rows that were not counted while they were open."""
+        if now >= self._now + 1:
+            self.tick(now)
+        for row in rows:
+            self._note_whole(row, now)
+
+    def _note_whole(self, row: PlottedRow, now: float) -> None:
+        """Count a row that began and ended."""
+        began, ended, first = row.began / 1000, _end_of(row, now), row.first_event_ms
+        if floor(began) == floor(ended):
             for bucket in self._at(row, began):
                 bucket.started += 1
-        if first is not None and (before is None or before.first_event_ms is None):
-            for bucket in self._at(row, began + first / 1000):
-                if len(bucket.first_events) < MAX_SAMPLES:
-                    bucket.first_events.append(first)
-        if row.state not in FINAL_STATES:
-            if before is None:
-                self._note_open(row, began, now)
-                self._count_open(row, 1)
-        elif before is None or before.state not in FINAL_STATES:
-            ended = now if row.duration_ms is None else began + row.duration_ms / 1000
-            if before is None:
-                self._note_open(row, began, ended)
-            else:
-                self._count_open(row, -1)
-            self._note_end(row, ended)
+                bucket.note_first(first)
+                bucket.note_end(row.max_gap_ms, row.reason)
+            return
+        self._note_open(row, began, ended)
+        self._note_start(row)
+        if first is not None:
+            self._note_first(row, first)
+        self._note_end(row, ended)
 
-    def _note_end(self, row: Row, ended: float) -> None:
-        gap, reason = row.max_gap_ms, row.reason
+    def _note_start(self, row: PlottedRow) -> None:
+        for bucket in self._at(row, row.began / 1000):
+            bucket.started += 1
+
+    def _note_first(self, row: PlottedRow, first: float) -> None:
+        for bucket in self._at(row, row.began / 1000 + first / 1000):
+            bucket.note_first(first)
+
+    def _note_end(self, row: PlottedRow, ended: float) -> None:
         for bucket in self._at(row, ended):
-            if gap and len(bucket.gaps) < MAX_SAMPLES:
-                bucket.gaps.append(gap)
-            if reason is not None:
-                bucket.reasons[reason] += 1
+            bucket.note_end(row.max_gap_ms, row.reason)
 
-    def _note_open(self, row: Row, began: float, until: float) -> None:
+    def _note_open(self, row: PlottedRow, began: float, until: float) -> None:
         """Count a row in the seconds at whose ends it was open before it was known here."""
         first = max(floor(began), self._now - SECONDS + 1)
         for second in range(first, min(floor(until), self._now)):
@@ -134,7 +166,7 @@ class Plots:
             bucket = buckets[second] = _Bucket()
         return bucket
 
-    def _at(self, row: Row, at: float) -> tuple[_Bucket, ...]:
+    def _at(self, row: PlottedRow, at: float) -> tuple[_Bucket, ...]:
         """Return the buckets of a second: that of all endpoints, and that of the row's endpoint."""
         second, endpoint = min(floor(at), self._now), row.endpoint or ""
         key = (second, endpoint)
@@ -154,11 +186,16 @@ class Plots:
             "started": [bucket.started for bucket in buckets],
             "first_event": _percentiles([bucket.first_events for bucket in buckets], (50, 90, 99)),
             "gap": _percentiles([bucket.gaps for bucket in buckets], (50, 99)),
-            "reasons": {word: [bucket.reasons[word] for bucket in buckets] for word in words},
+            "reasons": {word: [bucket.reasons.get(word, 0) for bucket in buckets] for word in words},
         }
 
 
 _EMPTY: Final = _Bucket()
+
+
+def _end_of(row: PlottedRow, now: float) -> float:
+    """Return the end of a row in Unix seconds; `now` if the row has no duration."""
+    return now if row.duration_ms is None else (row.began + row.duration_ms) / 1000
 
 
 def _percentiles(samples: Iterable[Sequence[float]], which: Sequence[int]) -> dict[str, list[float | None]]:

@@ -8,8 +8,20 @@ from __future__ import annotations
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
+from msgspec.structs import asdict
 
-__all__ = ["FINAL_STATES", "STATES", "AttemptRow", "CaptureKind", "Row", "State"]
+__all__ = [
+    "FINAL_STATES",
+    "STATES",
+    "AttemptRow",
+    "CaptureKind",
+    "PackedRow",
+    "PlottedRow",
+    "Row",
+    "State",
+    "as_object",
+    "row_of",
+]
 
 State: TypeAlias = Literal["waiting", "streaming", "detached", "ended", "refused"]
 CaptureKind: TypeAlias = Literal["none", "metadata", "content"]
@@ -19,34 +31,39 @@ FINAL_STATES = frozenset({"ended", "refused"})
 """States in which a row remains."""
 
 
-class Row(msgspec.Struct, kw_only=True):
-    """The facts about one request. A fact that is unknown is None.
+class PlottedRow(msgspec.Struct, kw_only=True, array_like=True):
+    """The facts that the plots need of a request that has ended: the beginning of a `PackedRow`.
 
     Attributes:
-        id: unique among all rows; request ids may repeat.
-        seq: the number of this row's last change; the console counts the changes of all rows and sets it.
-        worker: the number of the serving process, from 1.
-        state: `waiting`: no event yet; `detached`: the client left and the run goes on; `refused`: the
-            request never became a stream.
         began: the arrival of the request in Unix milliseconds.
     """
 
+    began: int
+    endpoint: str | None = None
+    first_event_ms: float | None = None
+    max_gap_ms: float | None = None
+    duration_ms: float | None = None
+    reason: str | None = None
+
+
+class PackedRow(PlottedRow, kw_only=True, array_like=True):
+    """The facts about one request, as a serving process sends them. A fact that is unknown is None.
+
+    Attributes:
+        id: unique among all rows; request ids may repeat.
+        state: `waiting`: no event yet; `detached`: the client left and the run goes on; `refused`: the
+            request never became a stream.
+    """
+
     id: str
-    seq: int = 0
     request_id: str
     trace_id: str | None = None
-    worker: int
-    endpoint: str | None = None
     upstream: str | None = None
     speaks: str | None = None
     answers: str | None = None
     framing: str | None = None
     key: str | None = None
     state: State
-    began: int
-    duration_ms: float | None = None
-    first_event_ms: float | None = None
-    max_gap_ms: float | None = None
     events: int | None = None
     bytes_in: int | None = None
     bytes_out: int | None = None
@@ -56,12 +73,28 @@ class Row(msgspec.Struct, kw_only=True):
     malformed: int | None = None
     lost: int | None = None
     status: int | None = None
-    reason: str | None = None
     code: str | None = None
     hint: str | None = None
     thread_id: str | None = None
     session_id: str | None = None
     capture: CaptureKind = "none"
+
+
+class Row(PackedRow, kw_only=True, array_like=False):
+    """A row of the console.
+
+    Attributes:
+        seq: the number of this row's last change; the console counts the changes of all rows and sets it.
+        worker: the number of the serving process, from 1.
+    """
+
+    seq: int = 0
+    worker: int
+
+
+def row_of(packed: PackedRow, worker: int) -> Row:
+    """Return the row with the facts that a serving process has sent."""
+    return Row(worker=worker, **asdict(packed))
 
 
 class AttemptRow(msgspec.Struct, kw_only=True):

@@ -18,24 +18,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from secrets import token_hex
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from starlette.types import Scope
 
 from streamweir.capture.masking import SecretMask
-from streamweir.request_id import session_id_of
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
 from streamweir_gateway.console.ended_capture import KeptCapture, kept_capture
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.masking_queue import MaskingQueue
 from streamweir_gateway.console.request_recorder import RequestRecorder
-from streamweir_gateway.console.row import Row, State
-from streamweir_gateway.observability.observer import shown_hint
+from streamweir_gateway.console.row import PackedRow
+from streamweir_gateway.console.row_maker import RowMaker
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
-__all__ = ["StreamRows"]
+__all__ = ["Changes", "StreamRows"]
 
 MOST_WAITING: Final = 10_000
 """The most changes that wait for the console. If there are more, the oldest changes are dropped."""
@@ -55,11 +54,24 @@ _STATUS_OF_REASON: Final = {
 }
 
 
+class Changes(NamedTuple):
+    """Changes of rows.
+
+    Attributes:
+        rows: the changed rows that are open, or that were returned when they were open.
+        ended: the rows that have ended and were not returned before.
+        gone: the ids of rows that lost their captures.
+    """
+
+    rows: list[PackedRow]
+    ended: list[PackedRow]
+    gone: list[str]
+
+
 class StreamRows:
     """Makes the rows of one process, and keeps the recorders of its captures.
 
     Args:
-        worker: the number of the process, from 1.
         workers: the number of processes that share `keep.total_bytes`.
         settings: the settings of the console.
         secrets: texts that are removed from hints.
@@ -70,23 +82,22 @@ class StreamRows:
         last_errors: the code of the last failed attempt, by the label of the upstream.
     """
 
-    def __init__(
-        self, worker: int, workers: int, settings: ConsoleConfig, secrets: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, workers: int, settings: ConsoleConfig, secrets: Iterable[str] = ()) -> None:
         self.on_change: Callable[[], None] = lambda: None
         self.config = ""
         self.last_errors: dict[str, str] = {}
-        self._worker = worker
         self._workers = workers
-        self._take_secrets(secrets)
+        self._take_settings(settings, secrets)
         self._masking = MaskingQueue()
         self._open: dict[int, RequestRecorder] = {}
         """The recorders of open requests, by the identity of their records."""
         self._by_row: dict[str, RequestRecorder] = {}
         self._new: dict[str, None] = {}
         """The ids of open rows that no call of `take` has returned yet."""
-        self._changed: deque[Row] = deque(maxlen=MOST_WAITING)
+        self._ended: deque[PackedRow] = deque(maxlen=MOST_WAITING)
         """The rows that have ended, in this order, until `take` returns them."""
+        self._ended_late: deque[PackedRow] = deque(maxlen=MOST_WAITING)
+        """The same for rows that `take` or `open_rows` has returned before."""
         self._gone: deque[str] = deque(maxlen=MOST_WAITING)
         self._sent: dict[str, tuple[Any, ...]] = {}
         """The facts of each open row as they were last returned, by the id of the row."""
@@ -94,16 +105,15 @@ class StreamRows:
         self._count = 0
         keep = settings.keep
         self._shelf = CaptureShelf(keep.total_bytes // workers, keep.streams)
-        self._settings = settings
 
-    def _take_secrets(self, secrets: Iterable[str]) -> None:
+    def _take_settings(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
         texts = frozenset(secrets)
-        self._secrets, self._mask = Secrets(texts), SecretMask(texts)
+        self._settings, self._mask = settings, SecretMask(texts)
+        self._maker = RowMaker(settings.capture, self._mask, Secrets(texts))
 
     def configure(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
         """Apply changed settings. Streams under way keep the earlier settings."""
-        self._settings = settings
-        self._take_secrets(secrets)
+        self._take_settings(settings, secrets)
         self._shelf.max_bytes = settings.keep.total_bytes // self._workers
         self._shelf.max_streams = settings.keep.streams
         self._give_way()
@@ -134,7 +144,7 @@ class StreamRows:
         if recorder is not None:
             self._end(recorder)
         elif _was_refused(record):
-            self._changed.append(self._refused(record))
+            self._ended.append(self._maker.refused(self._new_id(), record))
             self.on_change()
 
     def upstream_failed(self, upstream: str, code: str) -> None:
@@ -146,45 +156,47 @@ class StreamRows:
     @property
     def ended_count(self) -> int:
         """The number of ended rows that no call of `take` has returned yet."""
-        return len(self._changed)
+        return len(self._ended) + len(self._ended_late)
 
     @property
     def has_new(self) -> bool:
         """Whether there are open rows that no call of `take` has returned yet."""
         return bool(self._new)
 
-    def take(self, *, with_open: bool) -> tuple[list[Row], list[str]]:
-        """Return the rows that have ended since the last call, and the ids of rows that lost their captures.
+    def take(self, *, with_open: bool) -> Changes:
+        """Return the changes since the last call.
 
-        A row that lost its capture because more than `keep.streams` have ended is not among these: the
+        A row that lost its capture because more than `keep.streams` have ended is not in `gone`: the
         console has dropped the row itself.
 
         Args:
             with_open: whether to return all open rows too whose facts have changed; False: only those that
                 are open for `OPEN_SECONDS` and were not returned yet.
         """
-        rows, gone = [*self._changed], [*self._gone]
-        self._changed.clear()
+        rows, ended, gone = [*self._ended_late], [*self._ended], [*self._gone]
+        self._ended_late.clear()
+        self._ended.clear()
         self._gone.clear()
         if with_open:
             self._new.clear()
             rows += self._moved()
         else:
             rows += self._long_open()
-        return rows, gone
+        return Changes(rows, ended, gone)
 
-    def _long_open(self) -> Iterator[Row]:
+    def _long_open(self) -> Iterator[PackedRow]:
         latest = time.monotonic() - OPEN_SECONDS
         while self._new:
             recorder = self._by_row[next(iter(self._new))]
             if recorder.record.began > latest:
                 return
             del self._new[recorder.row_id]
-            yield self._row(recorder)
+            yield self._maker.open(recorder)
 
-    def open_rows(self) -> list[Row]:
+    def open_rows(self) -> list[PackedRow]:
         """Return all open rows, for a console that has just started."""
-        return [self._row(recorder) for recorder in self._by_row.values()]
+        self._new.clear()
+        return [self._maker.open(recorder) for recorder in self._by_row.values()]
 
     def find(self, row_id: str) -> KeptCapture | None:
         """Return the recorder of a row; None if it is not kept."""
@@ -192,9 +204,9 @@ class StreamRows:
 
     # --------------------------------------------------------------------------------------------------------
 
-    def _moved(self) -> Iterator[Row]:
+    def _moved(self) -> Iterator[PackedRow]:
         for row_id, recorder in self._by_row.items():
-            row = self._row(recorder)
+            row = self._maker.open(recorder)
             facts = (row.state, row.events, row.bytes_in, row.bytes_out, row.attempts, row.session_id)
             if self._sent.get(row_id) != facts:
                 self._sent[row_id] = facts
@@ -202,17 +214,10 @@ class StreamRows:
 
     def _end(self, recorder: RequestRecorder) -> None:
         record = recorder.record
-        row = self._row(recorder)
-        if recorder.attempts or record.reason is not None:
-            row.state = "ended"
-        else:
-            row.state = "refused"
-        row.duration_ms = record.duration_ms
-        row.bytes_in, row.events = record.bytes_in, record.events
-        row.bytes_out = record.bytes_out
+        row = self._maker.ended(recorder)
         recorder.end(_end_fields(record))
         self._by_row.pop(recorder.row_id, None)
-        self._new.pop(recorder.row_id, None)
+        is_new = self._new.pop(recorder.row_id, False) is None
         self._sent.pop(recorder.row_id, None)
         kept = kept_capture(recorder)
         if kept is not recorder:
@@ -220,7 +225,7 @@ class StreamRows:
         self._masking.add(kept.masking)
         self._shelf.add(kept)
         self._give_way()
-        self._changed.append(row)
+        (self._ended if is_new else self._ended_late).append(row)
         self.on_change()
 
     def _give_way(self) -> None:
@@ -230,76 +235,9 @@ class StreamRows:
             if is_for_bytes:
                 self._gone.append(capture.row_id)
 
-    def _row(self, recorder: RequestRecorder) -> Row:
-        """Return the row of an open request as it is now."""
-        record, stream, incoming = recorder.record, recorder.stream, recorder.incoming
-        row = self._of_record(recorder.row_id, record, _state(recorder))
-        row.capture = self._settings.capture
-        row.attempts = len(recorder.attempts)
-        if incoming is not None:
-            row.answers, row.framing = record.answers or incoming.answers, record.framing or incoming.framing
-        if recorder.delivery is not None:
-            row.bytes_out = recorder.delivery.bytes
-            row.status = record.status or (recorder.delivery.status if recorder.delivery.is_started else None)
-        if stream is not None:
-            pipeline = stream.pipeline
-            row.events, row.bytes_in = pipeline.position.written, stream.bytes
-            row.warnings, row.repairs = pipeline.lifecycle.warnings, pipeline.tools.repairs
-            row.malformed = stream.reader.malformed
-            if stream.reader.dialect is not None:
-                row.speaks = stream.reader.dialect.name
-            session_id, thread_id = pipeline.lifecycle.session_id, pipeline.lifecycle.thread_id
-            is_ours = session_id == session_id_of(record.request_id)
-            row.session_id = session_id if is_ours else self._shown(session_id)
-            row.thread_id = self._shown(thread_id)
-        return row
-
-    def _shown(self, text: str | None) -> str | None:
-        """Return a text that an upstream has chosen, with its secrets removed."""
-        return None if text is None else self._mask.apply_to_text(text)
-
-    def _refused(self, record: RequestRecord) -> Row:
-        row = self._of_record(self._new_id(), record, "refused")
-        row.duration_ms = record.duration_ms
-        return row
-
-    def _of_record(self, row_id: str, record: RequestRecord, state: State) -> Row:
-        return Row(
-            id=row_id,
-            request_id=record.request_id,
-            trace_id=record.trace_id,
-            worker=self._worker,
-            endpoint=record.endpoint,
-            upstream=record.upstream,
-            speaks=record.speaks,
-            answers=record.answers,
-            framing=record.framing,
-            key=record.key,
-            state=state,
-            began=round((time.time() - (time.monotonic() - record.began)) * 1000),
-            first_event_ms=record.first_event_ms,
-            max_gap_ms=round(record.longest_gap * 1000, 3) if record.first_event_ms is not None else None,
-            attempts=record.attempts,
-            lost=record.lost,
-            status=record.status,
-            reason=record.reason,
-            code=record.code,
-            hint=None if record.hint is None else shown_hint(record.hint, self._secrets),
-        )
-
     def _new_id(self) -> str:
         self._count += 1
         return f"{self._start}-{self._count}"
-
-
-def _state(recorder: RequestRecorder) -> State:
-    delivery = recorder.delivery
-    if recorder.record.client_left or (delivery is not None and delivery.supervisor.dropped is not None):
-        return "detached"
-    has_begun = recorder.record.first_event_ms is not None or (
-        recorder.record.resumes is not None and delivery is not None and delivery.is_started
-    )
-    return "streaming" if has_begun else "waiting"
 
 
 def _was_refused(record: RequestRecord) -> bool:

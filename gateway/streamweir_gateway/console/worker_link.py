@@ -16,7 +16,16 @@ from typing import Any, Final
 import msgspec
 
 from streamweir_gateway.console.capture_payload import payload_of
-from streamweir_gateway.console.link_messages import Answer, Ask, Hello, Rows, Watch, framed, read_message
+from streamweir_gateway.console.link_messages import (
+    Answer,
+    Ask,
+    Hello,
+    Rows,
+    Watch,
+    framed,
+    packed_rows,
+    read_message,
+)
 from streamweir_gateway.console.masking_queue import mask_now
 from streamweir_gateway.console.stream_rows import StreamRows
 
@@ -97,7 +106,7 @@ class WorkerLink:
         try:
             writer.write(framed(Hello(self._worker, os.getpid())))
             self._send_rows(with_open=False)
-            writer.write(framed(Rows(self._rows.open_rows(), [])))
+            writer.write(framed(Rows(self._rows.open_rows(), packed_rows([]), 0, [])))
             while True:
                 match await read_message(reader, "console"):
                     case Watch(is_on=is_on):
@@ -142,9 +151,10 @@ class WorkerLink:
         is_stuck = writer.transport.get_write_buffer_size() > MAX_UNSENT
         if is_stuck:
             return
-        rows, gone = self._rows.take(with_open=with_open)
-        if rows or gone:
-            writer.write(framed(Rows(rows, gone)))
+        changes = self._rows.take(with_open=with_open)
+        if any(changes):
+            rows, ended, gone = changes
+            writer.write(framed(Rows(rows, packed_rows(ended), len(ended), gone)))
 
     def _answer(self, ask: Ask) -> None:
         content: Any = None

@@ -11,7 +11,7 @@ import msgspec
 
 from streamweir_gateway.console.capture_payload import CapturePayload
 from streamweir_gateway.console.link_messages import Answer, Ask, Hello, Rows, Watch, framed, read_message
-from streamweir_gateway.console.row import Row
+from streamweir_gateway.console.row import Row, row_of
 from streamweir_gateway.console.row_book import RowBook
 
 __all__ = ["WorkerLinks"]
@@ -109,7 +109,7 @@ class WorkerLinks:
             if self._is_watching:
                 writer.write(framed(Watch(True)))
             while True:
-                self._take(await read_message(reader, "worker"))
+                self._take(worker, await read_message(reader, "worker"))
         except (OSError, asyncio.IncompleteReadError, msgspec.MsgspecError):
             pass
         finally:
@@ -118,15 +118,21 @@ class WorkerLinks:
                 del self._workers[worker]
                 self._book.lose(worker)
 
-    def _take(self, message: Hello | Rows | Answer) -> None:
+    def _take(self, worker: int, message: Hello | Rows | Answer) -> None:
         match message:
-            case Rows(rows=rows, gone=gone):
-                for row in rows:
-                    self._book.put(row)
-                self._book.forget_captures(gone)
+            case Rows():
+                self._take_rows(worker, message)
             case Answer(number=number, content=content):
                 answer = self._answers.get(number)
                 if answer is not None and not answer.done():
                     answer.set_result(content)
             case _:
                 pass
+
+    def _take_rows(self, worker: int, message: Rows) -> None:
+        for row in message.rows:
+            self._book.put(row_of(row, worker))
+        if message.count or message.gone:
+            self._book.put_ended(worker, message.ended, message.count, message.gone)
+        if self._is_watching:
+            self._book.decode()

@@ -67,6 +67,8 @@ class _Console:
             self.viewers.note_row,
             lambda before, row: self.plots.note(before, row, time.time()),
         ]
+        self.book.on_ended = lambda rows: self.plots.note_ended(rows, time.time())
+        self.book.on_decoded = lambda row: self.viewers.note_row(None, row)
         self.links = WorkerLinks(link_path, self.book)
         self.api = ConsoleApi(
             self.view, self.book, self.plots, self.viewers, self.links, gateway=gateway, token=entrance.token

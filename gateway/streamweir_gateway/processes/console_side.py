@@ -31,7 +31,7 @@ class ConsoleSide:
     def __init__(self, place: LinkPlace, config: GatewayConfig, streams: LiveStreams) -> None:
         self._place = place
         self._config = config
-        self.rows = StreamRows(place.worker, place.workers, _settings(config), secrets_of(config))
+        self.rows = StreamRows(place.workers, _settings(config), secrets_of(config))
         self.rows.config = config.fingerprint
         self._link: WorkerLink | None = None
         streams.make_recorder = self.rows.recorder

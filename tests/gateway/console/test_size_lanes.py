@@ -148,7 +148,7 @@ async def test_recorded_streams_leave_no_reference_cycles(capture: str) -> None:
     async with upstream(play) as backend:
         config = one_endpoint(backend.url)
         settings = ConsoleConfig.model_validate({"capture": capture, "keep": {"streams": 1}})
-        rows, streams = StreamRows(1, 1, settings), LiveStreams()
+        rows, streams = StreamRows(1, settings), LiveStreams()
         streams.make_recorder = rows.recorder
         async with gateway(config, build_app(config, streams=streams, watcher=rows)) as running:
             await ask(running)
