@@ -21,12 +21,12 @@ from pathlib import Path
 from textwrap import indent
 from typing import Final
 
+from configuration_reference import config_reference
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import WARNINGS
 from streamweir.requests.canonical import LOSSES
 from streamweir.translation.description import Description, Reading, describe
-from streamweir_gateway.config.reference import config_reference
 from streamweir_gateway.processes.reload import NEEDS_RESTART
 
 __all__ = ["documents"]

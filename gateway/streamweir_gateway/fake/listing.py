@@ -1,4 +1,4 @@
-"""Writes the table of faults for the terminal and for the documentation."""
+"""Writes the table of faults for the terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby
 
 from streamweir_gateway.fake.faults import FAULTS
 
-__all__ = ["fault_lines", "fault_tables"]
+__all__ = ["fault_lines"]
 
 
 def fault_lines() -> Iterator[str]:
@@ -16,15 +16,4 @@ def fault_lines() -> Iterator[str]:
     for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
         yield f"{group}:"
         yield from (f"  {kind.example:{width}}  {kind.explanation}" for kind in kinds)
-        yield ""
-
-
-def fault_tables() -> Iterator[str]:
-    """Yield the table as Markdown."""
-    for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
-        yield f"### {group}"
-        yield ""
-        yield "| fault | example | what happens |"
-        yield "|---|---|---|"
-        yield from (f"| `{kind.name}` | `{kind.example}` | {kind.explanation} |" for kind in kinds)
         yield ""

@@ -19,14 +19,13 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-__all__ = ["MAX_ANCESTORS", "NO_ANCESTORS", "PAGE", "Ancestors", "Page", "Sized", "listed", "sized_names"]
+__all__ = ["NO_ANCESTORS", "PAGE", "Ancestors", "Page", "Sized", "listed", "sized_names"]
 
 PAGE: Final = 64
 """The number of ids in one page."""
 
 _MAX_PAGES: Final = 78
-MAX_ANCESTORS: Final = _MAX_PAGES * PAGE
-"""The most responses that one response continues. Older responses are forgotten."""
+"""The most pages of responses that one response continues. Older responses are forgotten."""
 
 _MAX_NAME: Final = 256
 

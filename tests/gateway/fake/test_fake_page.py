@@ -4,19 +4,32 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from command_line import run, started
 from places import DOCS
-from streamweir_gateway.fake.listing import fault_tables
+from streamweir_gateway.fake.faults import FAULTS
 
 PAGE = (DOCS / "fake-backend.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def fault_tables() -> Iterator[str]:
+    """The table of faults as the page has it, line by line."""
+    for group, kinds in groupby(FAULTS.values(), key=lambda kind: kind.group):
+        yield f"### {group}"
+        yield ""
+        yield "| fault | example | what happens |"
+        yield "|---|---|---|"
+        yield from (f"| `{kind.name}` | `{kind.example}` | {kind.explanation} |" for kind in kinds)
+        yield ""
 
 
 def test_table_of_the_page_equals_that_of_the_command() -> None:
