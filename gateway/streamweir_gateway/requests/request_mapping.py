@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from streamweir.codec.answer_ids import answer_id, new_answer_secret
 from streamweir.codec.dialect import Dialect
@@ -20,7 +20,7 @@ from streamweir.request_id import session_id_of
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import read_canonical
-from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.sides import RequestWriter
 from streamweir.requests.templates import Tree, compile_request, compile_tree, overlay_root
 from streamweir.requests.unknown_answer import unknown_answer
 from streamweir.requests.writing import Target, of_new_conversation, plan_request, upstream_thread
@@ -50,8 +50,13 @@ __all__ = ["RequestMapping", "request_mapping"]
 _Upstream = TypeVar("_Upstream", bound=AskedUpstream)
 
 
-class RequestMapping(Protocol):
+class RequestMapping:
     """The mapping of an endpoint's requests: a client's body to the requests of each upstream."""
+
+    def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
+        self._dialects = dialects
+        configured = {name.lower() for upstream in config.upstreams for name, _ in upstream.headers}
+        self._names = TemplateNames(config.forward_headers, configured, dialects)
 
     def check(self, incoming: Incoming) -> None:
         """Check the headers of a request.
@@ -59,6 +64,7 @@ class RequestMapping(Protocol):
         Raises:
             RequestError: the body has a media type that cannot be read.
         """
+        check_body_type(incoming.headers)
 
     async def offers(
         self,
@@ -81,6 +87,7 @@ class RequestMapping(Protocol):
         Raises:
             RequestError: the request cannot be understood, or no upstream can take it.
         """
+        raise NotImplementedError
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
         """Return the secret for making the ids under which the client answers questions (`answer_ids`).
@@ -88,6 +95,8 @@ class RequestMapping(Protocol):
         Returns:
             None if the client uses the upstream's ids, or gets no questions.
         """
+        del incoming, destinations
+        return None
 
 
 def request_mapping(
@@ -119,26 +128,7 @@ def request_mapping(
     return None
 
 
-class _Mapping:
-    """The base of both mappings: reads requests of the client's protocol, and makes the names for trees."""
-
-    def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:
-        self._dialects = dialects
-        configured = {name.lower() for upstream in config.upstreams for name, _ in upstream.headers}
-        self._names = TemplateNames(config.forward_headers, configured, dialects)
-
-    def check(self, incoming: Incoming) -> None:
-        check_body_type(incoming.headers)
-
-    def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
-        del incoming, destinations
-        return None
-
-    def _reader(self, incoming: Incoming) -> RequestReader | None:
-        return self._dialects[incoming.answers].request_reader
-
-
-class _Mapped(_Mapping):
+class _Mapped(RequestMapping):
     """Reads by the rules of the client's protocol, and writes by those of the upstream's dialect."""
 
     def __init__(
@@ -170,7 +160,7 @@ class _Mapped(_Mapping):
         *,
         known: Conversation | None = None,
     ) -> dict[_Upstream, Offer]:
-        reader = self._reader(incoming)
+        reader = self._dialects[incoming.answers].request_reader
         assert reader is not None, "an endpoint whose clients cannot be read is refused"
         body = client_body(incoming.method, data, incoming.query, may_be_absent=False)
         request, conversation = read_canonical(reader, body or {}), known
@@ -211,8 +201,7 @@ class _Mapped(_Mapping):
         return {target: replace(offer, taps=(*offer.taps, tap)) for target, offer in offers.items()}
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
-        """Return the secret of the client's answer ids; None if the client uses the upstream's ids."""
-        reader = self._reader(incoming)
+        reader = self._dialects[incoming.answers].request_reader
         if self._conversations is None or reader is None or not reader.answers_by_message:
             return None
         writers = [destination.dialect.request_writer for destination in destinations]
@@ -371,7 +360,7 @@ class _Writing:
         return new_id
 
 
-class _Templated(_Mapping):
+class _Templated(RequestMapping):
     """Builds the upstream's request by the tree in the configuration."""
 
     def __init__(self, config: EndpointConfig, dialects: Dialects) -> None:

@@ -35,18 +35,17 @@ class StandardReader:
 
     Args:
         request_id: the id for events that the client makes; replaced by the server's id once that is known.
-        limits: bounds of one event and of the number of malformed events.
         goes_on: the body continues a stream that has begun.
     """
 
     complete = False
     waits = False
 
-    def __init__(self, request_id: str, *, limits: Limits | None = None, goes_on: bool = False) -> None:
+    def __init__(self, request_id: str, *, goes_on: bool = False) -> None:
         self.started = goes_on
         self.ended = False
         self.was_rejected = False
-        self._limits = limits or Limits()
+        self._limits = Limits()
         self._parser = SniffingParser(self._limits.event_bytes)
         self._request_id = request_id
         self._sequence = -1

@@ -35,15 +35,14 @@ _LEAST: Final = 4
 _ORDERED: Final = frozenset({"number", "string"})
 
 
-def compile_node(node: Node, names: Collection[str], *, is_head: bool = True) -> Evaluate:
-    """Return the function that evaluates `node`.
+def compile_node(node: Node, names: Collection[str]) -> Evaluate:
+    """Return the function that evaluates a whole tree.
 
     Args:
-        node: a node of the tree.
+        node: the root of the tree.
         names: the members of `NAMES` that exist at the place of the expression.
-        is_head: the node is the first of its path, so that its name may be one of the scope.
     """
-    return _Compiler(names).compile(node, is_head=is_head)
+    return _Compiler(names).compile(node)
 
 
 class _Compiler:

@@ -249,15 +249,9 @@ def _is_sound_close(frame: WebSocketFrame) -> bool:
     return frame.close_code in _REGISTERED or frame.close_code in _PRIVATE
 
 
-def client_frame(opcode: int, data: bytes, mask: bytes | None = None) -> bytes:
-    """Return the frame of a client that holds `data` unfragmented.
-
-    Args:
-        opcode: the opcode of the frame.
-        data: the payload.
-        mask: four random bytes; None: new ones are made.
-    """
-    mask = os.urandom(4) if mask is None else mask
+def client_frame(opcode: int, data: bytes) -> bytes:
+    """Return the frame of a client that holds `data` unfragmented, with a new random mask."""
+    mask = os.urandom(4)
     return b"".join((_head(opcode, len(data)), mask, _masked(data, mask)))
 
 

@@ -45,14 +45,8 @@ _ONCE: Final = frozenset({"session_start", "usage", "complete", "session_end"})
 """Types of events that occur at most once in a stream."""
 
 
-def meanings_of(kinds: Kinds, *, with_ids: bool = True, with_wholes: bool = True) -> list[Meaning]:
-    """Return the meaning of each group.
-
-    Args:
-        kinds: the sorted frames.
-        with_ids: write `message_id` for texts with an id.
-        with_wholes: write repetitions of the whole text as `text: whole`; otherwise leave them out.
-    """
+def meanings_of(kinds: Kinds) -> list[Meaning]:
+    """Return the meaning of each group of the sorted frames."""
     found = FoundMeanings(kinds)
     errors = _errors(found)
     found.failed_bodies = {
@@ -72,7 +66,7 @@ def meanings_of(kinds: Kinds, *, with_ids: bool = True, with_wholes: bool = True
     }
     texts = texts_in(found.units, taken)
     for text in texts:
-        add_text(found, text, with_ids=with_ids, with_wholes=with_wholes)
+        add_text(found, text)
     for use in tools:
         add_tool(found, use)
     _add_errors(found, errors)

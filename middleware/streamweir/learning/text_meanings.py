@@ -17,18 +17,18 @@ __all__ = ["add_text"]
 _MOST_BEGINNINGS: Final = 6
 
 
-def add_text(found: FoundMeanings, text: Text, *, with_ids: bool, with_wholes: bool) -> None:
+def add_text(found: FoundMeanings, text: Text) -> None:
     """Add the entries for a series of texts to the meaning of its group."""
     series, unit = text.series, text.series.unit
     if text.note:
         found.note(unit.group, text.note)
-    if text.how == "again" or (text.how == "whole" and not with_wholes):
+    if text.how == "again":
         found.of(unit.group).repeats = True
         return
     fields: dict[str, Any] = {"type": text.kind, "content": field_value(unit, series.place)}
     if text.how != "delta":
         fields["text"] = text.how
-    message_id = _message_id(unit) if with_ids and text.kind == "content" else None
+    message_id = _message_id(unit) if text.kind == "content" else None
     if message_id is not None:
         fields["message_id"] = field_value(unit, message_id)
     if not text.is_sure and not text.note:

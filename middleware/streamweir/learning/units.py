@@ -201,8 +201,8 @@ def _lists(group: Group) -> list[Place]:
     return [place for place, wraps in found.items() if not wraps][:_MOST_LISTS]
 
 
-def _with_singles(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    for inner, found in places_in(value, place):
+def _with_singles(value: Any) -> Iterator[tuple[Place, Any]]:
+    for inner, found in places_in(value):
         yield inner, found
         if is_single(found, inner):
             yield from places_in(found[0], (*inner, 0))

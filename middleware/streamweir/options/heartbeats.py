@@ -25,10 +25,10 @@ class AutoHeartbeat(float):
 AUTO_HEARTBEAT: Final = AutoHeartbeat(15.0)
 
 
-def parse_heartbeat(value: Duration | None, *, name: str = "heartbeat") -> float | None:
-    """Return the value of the option `name` in seconds; None if it is turned off.
+def parse_heartbeat(value: Duration | None) -> float | None:
+    """Return the value of the option `heartbeat` in seconds; None if it is turned off.
 
     Raises:
         ConfigurationError: `value` is neither a duration, `auto` nor `off`.
     """
-    return AUTO_HEARTBEAT if value == AUTO else optional_duration(value, name=name)
+    return AUTO_HEARTBEAT if value == AUTO else optional_duration(value, name="heartbeat")

@@ -67,13 +67,14 @@ def redact(text: str, *, limit: int = 500) -> str:
     return _clip(REDACTED, limit)  # a text made to keep the rules busy
 
 
+_LONGEST_ID: Final = 1024
 _without_secrets_of_an_id = partial(without_secrets, is_id=True)
 
 
-def redact_id(text: str, *, limit: int = 1024) -> str:
+def redact_id(text: str) -> str:
     """Return the id or name of a step redacted, but keep parts that look random, as ids do."""
-    clean = _redact_once(_head(text, limit), _without_secrets_of_an_id)
-    return redact(text, limit=limit) if clean != text else _clip(clean, limit)
+    clean = _redact_once(_head(text, _LONGEST_ID), _without_secrets_of_an_id)
+    return redact(text, limit=_LONGEST_ID) if clean != text else _clip(clean, _LONGEST_ID)
 
 
 def hide_credentials(text: str, *, limit: int = SCAN_LIMIT) -> str:

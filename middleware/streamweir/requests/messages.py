@@ -38,9 +38,9 @@ _KNOWN_PARTS: Final = ("text", *FILE_TYPES, "image_url", "input_audio")
 _ALIASES: Final[Mapping[str, str]] = {"developer": "system"}
 
 
-def read_messages(fields: Fields, name: str = "messages") -> list[Message]:
-    """Return the messages of a list; each may be canonical or OpenAI's."""
-    return [read_message(item) for item in fields.objects(name)]
+def read_messages(fields: Fields) -> list[Message]:
+    """Return the messages in the field `messages`; each may be canonical or OpenAI's."""
+    return [read_message(item) for item in fields.objects("messages")]
 
 
 def read_message(fields: Fields) -> Message:
