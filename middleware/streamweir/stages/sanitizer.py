@@ -86,7 +86,7 @@ class ErrorSanitizer:
             return self._safe_beside(event) if event.meta else None
         match event:
             case Data():
-                if event.data_type == "custom" and is_failed_report(event.data):
+                if event.data_type == "custom" and _is_failed_data(event):
                     return (self._failed_report(event),)
             case Error():
                 return (self._error(event),)
@@ -347,6 +347,11 @@ def _without_traces(result: Any) -> Any:
 def _is_verdict(value: Any) -> bool:
     """Return whether a field only states that there is a failure, such as `status: failed`."""
     return isinstance(value, int) or (isinstance(value, str) and not any(map(str.isspace, value)))
+
+
+def _is_failed_data(event: Data) -> bool:
+    """Return whether custom data reports a failure, in its value or in the fields beside the value."""
+    return is_failed_report(event.data) or reports_failure((event.meta or {}).get("extra"))
 
 
 def _is_failed_step(step: Status) -> bool:

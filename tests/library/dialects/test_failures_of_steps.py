@@ -32,6 +32,9 @@ REPORTS: list[dict[str, Any]] = [
     {"outcome": "failure", "why": SECRET},
     {"statusCode": 500, "why": SECRET},
     {"result": {"success": False, "why": SECRET}},
+    {"error": "it did not work", "why": SECRET},
+    {"err": {"msg": "it did not work"}, "seen": {"why": SECRET}},
+    {"exception": "it did not work", "seen": [SECRET]},
     {"log": TRACE},
     {"a": [{"b": TRACE}]},
 ]
@@ -40,6 +43,8 @@ ENVELOPES: list[Any] = [
     lambda report: {"type": "acme_step", **report},
     lambda report: {"type": "acme_step", "data": report},
     lambda report: {"event": "acme_step", "data": report},
+    lambda report: {"event": "acme_step", **report},
+    lambda report: {"event": "acme_step", "data": {"n": 1}, **report},
     lambda report: {"type": "acme_step", "data": {"name": "step", "value": report}},
     lambda report: {
         "type": "data",
