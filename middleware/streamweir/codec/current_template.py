@@ -60,9 +60,10 @@ class MessageTemplates:
             return
         piece, last = (_piece_of(event) if type(event) in _TEXTS else None), self._piece
         if piece is None:
-            self.current = None
-            self._row = 0
-        elif self.current is None or not self.current.matches(piece, frame):
+            self.current = self._piece = None
+            self._frame, self._row = _NO_FRAME, 0
+            return
+        if self.current is None or not self.current.matches(piece, frame):
             self._row = 0 if last is None else self._row + 1
             may_be_usual = self._fields.known and len(frame.data) <= _LONGEST_USUAL
             self.current = _usual_template_of(frame, piece, self._fields) if may_be_usual else None

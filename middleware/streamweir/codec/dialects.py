@@ -122,7 +122,7 @@ class Dialects(Mapping[str, Dialect]):
             UnknownDialectError: no dialect has that name, or the dialect is only written.
             ConfigurationError: another package's dialect cannot be loaded.
         """
-        found = self.find(dialect)
+        found = (self._dialects.get(dialect) if type(dialect) is str else None) or self.find(dialect)
         if not found.reads:
             raise UnknownDialectError(found.name, self.readable, role="dialect to read")
         return found
@@ -134,7 +134,7 @@ class Dialects(Mapping[str, Dialect]):
             UnknownDialectError: no dialect has that name, or the dialect is only read.
             ConfigurationError: another package's dialect cannot be loaded.
         """
-        found = self.find(dialect)
+        found = (self._dialects.get(dialect) if type(dialect) is str else None) or self.find(dialect)
         if not found.writes:
             raise UnknownDialectError(found.name, self.writable, role="dialect to write")
         return found

@@ -6,6 +6,7 @@ Source: the standard protocol 1.1, section 3 rule 11; the dialect-file contract,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
@@ -40,6 +41,7 @@ def uncounted_events(frame_bytes: int, most: int) -> int:
     return min(most // (_COPIES * frame_bytes + _REMEMBERED), MAX_EVENTS_OF_A_FRAME)
 
 
+@lru_cache(maxsize=16)
 def largest_frame_of(events: int, most: int) -> int:
     """Return the size in bytes of the largest frame for which `uncounted_events` is at least `events`; -1 if
     there is none.

@@ -136,6 +136,12 @@ class MessageTemplate:
     def __init__(self, event: Piece, name: str | None, data: bytes, holes: Sequence[Hole]) -> None:
         self.event = event
         self._name = name
+        if len(holes) == 1:  # most messages
+            self._before, self._after = data[: holes[0].begin], data[holes[0].end :]
+            self._before_size, self._after_size = len(self._before), len(self._after)
+            self._ignored_before: tuple[bytes, ...] = ()
+            self._ignored_after: tuple[bytes, ...] = ()
+            return
         constants: list[bytes] = []
         begin = place = 0
         for index, hole in enumerate(holes):

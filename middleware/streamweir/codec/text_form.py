@@ -71,11 +71,13 @@ class TextForm:
         except (msgspec.MsgspecError, ValueError):
             return None
         holes = [Hole(begin, end, (), is_text=True)]
-        for group in range(1, self._pattern.groups + 1):
-            place = found.span(group)
-            if place[0] not in (-1, begin):
-                holes.append(Hole(*place, (), is_text=False))
-        return fields.template(piece, frame.event, data, sorted(holes))
+        if (groups := found.re.groups) > 1:
+            for group in range(1, groups + 1):
+                place = found.span(group)
+                if place[0] not in (-1, begin):
+                    holes.append(Hole(*place, (), is_text=False))
+            holes.sort()
+        return fields.template(piece, frame.event, data, holes)
 
 
 def _expression(part: str) -> str:

@@ -14,10 +14,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from streamweir.errors import LimitExceeded
+from streamweir.framing.alike_blocks import data_of_alike
 from streamweir.framing.blank import BOM
 from streamweir.framing.control_bytes import CR, LF, NUL
+from streamweir.framing.event_names import REMEMBERED_BYTES, name_of, remembered_name
 from streamweir.framing.frame import Frame
-from streamweir.ids import MAX_ID_CHARACTERS, short_id
+from streamweir.ids import MAX_ID_CHARACTERS
 
 __all__ = ["SSEParser"]
 
@@ -79,7 +81,7 @@ class SSEParser:
     def note_id(self, value: bytes) -> None:
         """Set the current id to that of an event which was read without the parser."""
         if NUL not in value:
-            self._id = _name(value)
+            self._id = name_of(value)
 
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
@@ -191,7 +193,7 @@ class SSEParser:
             return self._each_block(blocks) if alone is None else (alone,)
         if blocks.startswith(b"id: "):
             return self._numbered_blocks(blocks)
-        alike = _data_of_alike(blocks)
+        alike = data_of_alike(blocks)
         if alike is None:
             return self._each_block(blocks)
         name, lines = alike
@@ -205,7 +207,7 @@ class SSEParser:
         if lengths + len(pairs) * len(b"id: \ndata: \n\n") != len(blocks) + 2:  # something stands between
             return self._each_block(blocks)
         self.recognised = True
-        self._id = _name(pairs[-1][0])
+        self._id = name_of(pairs[-1][0])
         return [Frame(line, None, number.decode("utf-8", "replace")) for number, line in pairs]
 
     def _each_block(self, blocks: bytes) -> Iterator[Frame]:
@@ -231,9 +233,10 @@ class SSEParser:
         event = None
         if line_end:
             if names.startswith(b"event: ") and LF not in names:
-                event = _name(names[7:])
+                name = names[7:]
+                event = remembered_name(name) if len(name) <= REMEMBERED_BYTES else name_of(name)
             elif names.startswith(b"id: ") and LF not in names and NUL not in names:
-                self._id = _name(names[4:])
+                self._id = name_of(names[4:])
             else:
                 return None
         self.recognised = True
@@ -327,9 +330,9 @@ class SSEParser:
             case b"data":
                 self._add(b"")
             case b"event":
-                self._event = _name(value)
+                self._event = name_of(value)
             case b"id" if NUL not in value:
-                self._id = _name(value)
+                self._id = name_of(value)
             case b"retry":
                 pass
             case _ if colon and line.startswith(b"{") and line.rstrip().endswith(b"}") and not self._data:
@@ -369,30 +372,3 @@ class SSEParser:
         self._data_size = 0
         self._event = None
         return frame
-
-
-def _data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
-    """Return the common event name (or None) and the data of blocks with one line of data each.
-
-    The blocks are split at the bytes between two lines of data. The number of line ends proves that the
-    blocks have no other lines. None if a block has other lines, or if the event names differ.
-    """
-    names = b""
-    if not blocks.startswith(b"data:"):
-        names = blocks[: blocks.find(b"\n") + 1]
-        if not (names.startswith(b"event: ") and blocks.startswith(b"data:", len(names))):
-            return None
-    start = len(names) + 5
-    start += blocks.startswith(b" ", start)
-    between = b"\n\n" + blocks[:start]
-    lines = blocks[start:].split(between)
-    line_ends = (3 if names else 2) * len(lines) - 2
-    if blocks.count(b"\n") != line_ends or (between.endswith(b":") and between + b" " in blocks):
-        return None
-    return _name(names[7:-1]) if names else None, lines
-
-
-def _name(value: bytes) -> str | None:
-    """Return the name or the id of an event as text; None if it is empty."""
-    name = value.decode("utf-8", "replace")
-    return (name if len(name) <= MAX_ID_CHARACTERS else short_id(name)) or None

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
+from streamweir.classification.finish_words import standard_finish
 from streamweir.errors import CODES, ErrorInfo, Reason
 from streamweir.events import FINISH_REASONS, Error, Event, Meta, SessionEnd, SessionStart
 
@@ -15,6 +18,7 @@ __all__ = [
     "CODES_BY_REASON",
     "REASON_OF_STATUS",
     "error_event",
+    "finish_of",
     "fits_code",
     "fitting_reason",
     "info_of_error",
@@ -22,6 +26,7 @@ __all__ = [
     "reason_of_code",
     "split_summary",
     "token_counts",
+    "with_finish",
 ]
 
 REASON_OF_STATUS: Final[dict[str, Reason]] = {
@@ -59,6 +64,8 @@ _ALSO_FITTING: Final = frozenset(
 
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _COUNTS: Final = frozenset({*_TOKENS, "duration_ms"})
+_COUNTED_HERE: Final = frozenset({"tool_calls", "events"})
+"""The counts of a summary that are not the upstream's."""
 _TOO_LARGE: Final = 2**53
 
 
@@ -122,10 +129,10 @@ def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
     known: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for key, value in summary.items():
-        if value is None or key in ("tool_calls", "events"):
+        if value is None or key in _COUNTED_HERE:
             continue
         if key in _COUNTS and (type(value) is int or type(value) is float) and 0 <= value < _TOO_LARGE:
-            known[key] = round(value)
+            known[key] = value if type(value) is int else round(value)
         elif key == "finish_reason" and value in FINISH_REASONS:
             known[key] = value
         else:
@@ -158,3 +165,18 @@ def fits_code(reason: Reason | None, code: str) -> bool:
     if (reason, code) in _ALSO_FITTING or CODES_BY_REASON.get(reason) == code:
         return True
     return reason == "upstream_error" and code not in CODES_BY_REASON.values()
+
+
+def finish_of(event: SessionEnd) -> str:
+    """Return the finish reason of an end; empty if it has none."""
+    finish = (event.summary or {}).get("finish_reason")
+    return finish if isinstance(finish, str) else ""
+
+
+def with_finish(event: SessionEnd, word: str) -> SessionEnd:
+    """Return `event`; a finish word that means a filter is replaced by the standard's word."""
+    if word == "content_filter" or standard_finish(word) != "content_filter":
+        return event
+    return msgspec.structs.replace(
+        event, summary={**(event.summary or {}), "finish_reason": "content_filter"}
+    )

@@ -41,12 +41,14 @@ from streamweir.stages.answers import is_answer
 from streamweir.stages.endings import (
     CODES_BY_REASON,
     error_event,
+    finish_of,
     fits_code,
     fitting_reason,
     info_of_error,
     opening_meta,
     reason_of_code,
     split_summary,
+    with_finish,
 )
 from streamweir.stages.position import StreamPosition
 
@@ -146,6 +148,7 @@ class Lifecycle:
         self._position = position
         self.waiting: list[Warning] = list(warnings)
         self._room = room
+        self._end = None  # read for each event, which takes longer on the class
         self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []
 
     @cached_property
@@ -201,6 +204,8 @@ class Lifecycle:
             if not is_more or self.pauses:  # more of the answer says nothing new
                 self._note(event)
             return None
+        if isinstance(event, SessionEnd) and self.started:
+            return self._turn_to_end(event, ())
         return self._turn(event)
 
     def _turn(self, event: Event) -> Iterable[Event]:
@@ -327,10 +332,10 @@ class Lifecycle:
         finish = event.summary.get("finish_reason") if event.summary else None
         if finish is not None and (code := code_of_finish(finish)):
             return self._failed(error_event(error_info(code), meta=event.meta), event.summary)
-        end = _with_finish(event, finish) if isinstance(finish, str) else event
+        end = with_finish(event, finish) if isinstance(finish, str) else event
         if (
             finish is not None
-            and _finish_of(end) == "content_filter"
+            and finish_of(end) == "content_filter"
             and not self._has_text
             and end.status == "completed"
         ):
@@ -347,7 +352,7 @@ class Lifecycle:
 
     def _warn_of_end(self, event: SessionEnd) -> None:
         """Send at most one warning, before a successful end, that the end is doubtful."""
-        finish = _finish_of(event)
+        finish = finish_of(event)
         code = _FINISH_WARNINGS.get(finish)
         silence = None if self.has_answer or self.on_silence is None else self.on_silence()
         if silence is not None:
@@ -381,17 +386,3 @@ class Lifecycle:
             "events": self._position.written + 1,
         }
         return SessionEnd(status=event.status, reason=self.reason, summary=summary, meta=meta)
-
-
-def _finish_of(event: SessionEnd) -> str:
-    finish = (event.summary or {}).get("finish_reason")
-    return finish if isinstance(finish, str) else ""
-
-
-def _with_finish(event: SessionEnd, word: str) -> SessionEnd:
-    """Return `event`; a finish word that means a filter is replaced by the standard's word."""
-    if word == "content_filter" or standard_finish(word) != "content_filter":
-        return event
-    return msgspec.structs.replace(
-        event, summary={**(event.summary or {}), "finish_reason": "content_filter"}
-    )

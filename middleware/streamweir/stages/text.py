@@ -15,6 +15,7 @@ from zlib import crc32
 
 import msgspec
 
+from streamweir.codec.completion import COMPLETION
 from streamweir.events import (
     Content,
     Data,
@@ -47,6 +48,9 @@ _FORGOTTEN_BITS: Final = 1 << 12
 
 _Key = tuple[str | None, str | None, bool]
 """Message id, channel, and whether it is the thinking of that message."""
+
+_UNNAMED: Final[_Key] = (None, None, False)
+"""The key of a message without an id in the default channel."""
 
 
 class _Message(msgspec.Struct):
@@ -121,7 +125,7 @@ class TextDeduplication:
                 return self._repeat_of_another(event)
             if event.whole == "copy" and self._is_copy(event, key):
                 return ()
-            message = self._begin(event, key)
+            message = self._begin(event, key) if self._forgotten else self._open_new(event, key)
         if event.whole == "copy":
             message.copied_as = key[0]
         if event.whole is not None:
@@ -331,6 +335,8 @@ class TextDeduplication:
 
 def _room_of(key: _Key, message: _Message) -> int:
     room = _MESSAGE
+    if key is _UNNAMED and message.meta is None:
+        return room
     for name in key[:2]:
         if name is not None:
             room += getsizeof(name)
@@ -345,6 +351,8 @@ def _bit_of(key: _Key) -> int:
 
 
 def _key(event: Content | Thinking) -> _Key:
+    if event.meta is None and type(event) is Content and event.channel is None:
+        return _UNNAMED
     message_id = event.meta.get("message_id") if event.meta else None
     return (message_id, event.channel, False) if type(event) is Content else (message_id, None, True)
 
@@ -367,5 +375,7 @@ def _is_open(key: _Key, message: _Message) -> bool:
 
 
 def _completion(key: _Key, message: _Message) -> Event:
+    if key is _UNNAMED and message.meta is None:
+        return COMPLETION
     meta = message.meta if message.number == 1 else _own_meta(message.meta, message.number)
     return Content("", is_complete=True, channel=key[1], meta=meta)

@@ -70,6 +70,7 @@ class StreamNormalizer:
         self.reader = reader
         self.pipeline = pipeline
         self.bytes = 0
+        self._collector = None
         self._head = b""
         self._keeps_head = True
         self._position = pipeline.position

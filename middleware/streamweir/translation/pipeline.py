@@ -31,11 +31,11 @@ from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, Out
 __all__ = ["Pipeline"]
 
 logger = logging.getLogger("streamweir")
-
 _STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, HeldQuestions, Lifecycle)
 _ROUTES: Final = routes(_STAGES, with_meta=False)
 _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
+_LAST_STAGE: Final = len(_STAGES) - 1
 _MOST_KEPT: Final = 1024  # characters of a text that is kept with the fields of its run
 _FAULTS: Final = {LimitExceeded: "STREAM_LIMIT_EXCEEDED", NotTheDialect: "UPSTREAM_INVALID_RESPONSE"}
 _FULL_TEXTS: Final = frozenset(get_args(FullText))
@@ -60,11 +60,9 @@ class Pipeline:
         upstream: the name or URL of the upstream, to which opaque values are bound for other clients.
 
     Attributes:
-        request_id: the id of the stream.
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
-        tools: the stage of tool calls, for queries only.
-        questions: the stage that can hold questions back.
+        tools, questions: the stages of tool calls and of questions that can be held back.
         last: the type of the last event that was pushed.
         processes: the `process` methods of the stages, in the order of `_STAGES`.
         on_end: called at the end of the stream with the items and frames after it, which are not read yet.
@@ -74,6 +72,7 @@ class Pipeline:
         ConfigurationError: `full_text` is unknown.
     """
 
+    on_end: Callable[[Iterator[Any], Iterator[Any]], object] = staticmethod(lambda *_: None)
     last: type[Event] | None = None
     _is_breaking_off = False
     """The stream is being ended because of a fault: failures of sinks are ignored."""
@@ -99,25 +98,25 @@ class Pipeline:
         self.request_id = request_id
         self.clock = clock or unix_milliseconds
         now = self.clock()
-        self.position = StreamPosition(now, now)
+        self.position = position = StreamPosition(now, now)
         self._sinks = self._run_sinks = [*sinks]
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
         # The arguments are positional because keyword arguments double the cost.
         sanitizer = ErrorSanitizer(debug)
-        self.tools = Tools(stream_tool_arguments, self.position, room // 2, request_id)
-        self._texts = TextDeduplication(full_text, room, sanitizer)
-        self.questions = HeldQuestions()
+        self.tools = tools = Tools(stream_tool_arguments, position, room // 2, request_id)
+        self._texts = texts = TextDeduplication(full_text, room, sanitizer)
+        self.questions = questions = HeldQuestions()
         session_id = session_id or session_id_of(request_id)
-        self._lifecycle = Lifecycle(request_id, session_id, self.position, warnings, room // 16, upstream)
-        self.on_end: Callable[[Iterator[Any], Iterator[Any]], object] = lambda *_: None
-        self.lifecycle, self.closing_warnings = self._lifecycle, self._lifecycle.closing_warnings
-        stages = (sanitizer, self.tools, self._texts, self.questions, self._lifecycle)  # as `_STAGES`
-        self.processes: Sequence[Callable[[Any], Iterable[Any] | None]] = [s.process for s in stages]
+        lifecycle = Lifecycle(request_id, session_id, position, warnings, room // 16, upstream)
+        self.lifecycle = lifecycle
+        self.closing_warnings = lifecycle.closing_warnings
+        stages = (sanitizer.process, tools.process, texts.process, questions.process, lifecycle.process)
+        self.processes: Sequence[Callable[[Any], Iterable[Any] | None]] = stages
 
     @property
     def started(self) -> bool:
         """Whether `session_start` has been written."""
-        return self._lifecycle.started
+        return self.lifecycle.started
 
     @property
     def ended(self) -> bool:
@@ -127,44 +126,42 @@ class Pipeline:
     @property
     def reason(self) -> Reason | None:
         """Why the stream ended; None before its end."""
-        return self._lifecycle.reason
+        return self.lifecycle.reason
 
     @property
     def summary(self) -> Mapping[str, Any]:
         """The summary of `session_end`; empty before it."""
-        return self._lifecycle.summary
+        return self.lifecycle.summary
 
     @property
     def error(self) -> ErrorInfo | None:
         """The terminal error of the stream; None without one."""
-        return self._lifecycle.error
+        return self.lifecycle.error
 
     @property
     def has_failed(self) -> bool:
         """Whether the terminal error has been written, and the end waits for the upstream's own end."""
-        return self._lifecycle.has_failed
+        return self.lifecycle.has_failed
 
     @property
     def waits_for_answer(self) -> bool:
         """Whether a question to a person, or a call for the client, is open."""
-        return self._lifecycle.waits_for_answer or bool(self.questions.held)
+        return self.lifecycle.waits_for_answer or bool(self.questions.held)
 
     @property
     def waits_for_person(self) -> bool:
         """Whether a question to a person is open. Calls for the client do not count."""
-        return self._lifecycle.waits_for_person
+        return self.lifecycle.waits_for_person
 
     @property
     def pauses(self) -> bool:
         """Whether a person was asked, and no part of an answer has been pushed since."""
-        return self._lifecycle.pauses
+        return self.lifecycle.pauses
 
     @property
     def has_answer(self) -> bool:
         """Whether an answer, or a part of one, has been pushed; see `Lifecycle.has_answer`."""
-        return self._lifecycle.has_answer
-
-    # What can be done
+        return self.lifecycle.has_answer
 
     def add_sink(self, sink: EventSink) -> None:
         """Pass every event to `sink`, from the next one on."""
@@ -184,7 +181,7 @@ class Pipeline:
 
     def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
         """Set a function that returns the warning to send before a good end of a stream without an answer."""
-        self._lifecycle.on_silence = warning
+        self.lifecycle.on_silence = warning
 
     def tick(self) -> None:
         """Update the current time, which the next events get."""
@@ -192,17 +189,17 @@ class Pipeline:
 
     def warn(self, warning: Warning) -> None:
         """Send `warning` before the next event."""
-        self._lifecycle.warn(warning)
+        self.lifecycle.warn(warning)
 
     @property
     def waiting(self) -> Sequence[Warning]:
         """The warnings that will be sent before the next event."""
-        return self._lifecycle.waiting
+        return self.lifecycle.waiting
 
     def write_waiting(self) -> None:
         """Send the waiting warnings now. Never raises."""
         try:
-            for warning in self._lifecycle.take_waiting():
+            for warning in self.lifecycle.take_waiting():
                 self._write(warning)
         except Exception as error:
             self.end_for(error)
@@ -267,10 +264,10 @@ class Pipeline:
             frame: the frame, with its bytes.
             pushed: the items to push; None: `items`.
         """
-        if self._lifecycle.waiting and self._lifecycle.started and self.copies_frames:
+        if self.lifecycle.waiting and self.lifecycle.started and self.copies_frames:
             self.write_waiting()
         self.questions.is_on = self.questions.is_on and not self.copies_frames
-        announced = () if self._lifecycle.started else (*self._lifecycle.waiting,)
+        announced = () if self.lifecycle.started else (*self.lifecycle.waiting,)
         for sink in self.frame_sinks:
             sink.begin_frame(frame, items, announced)
         self.take(items if pushed is None else pushed)
@@ -289,7 +286,7 @@ class Pipeline:
             is_noted: the texts have already passed the stages.
         """
         position = self.position
-        if event is not self._piece or self._lifecycle.waiting or position.ended:
+        if event is not self._piece or self.lifecycle.waiting or position.ended:
             return False
         try:
             if not is_noted:
@@ -336,7 +333,7 @@ class Pipeline:
             self._push(error_event(error_info(code)), 0)
         except Exception:
             logger.exception("ending a stream failed", extra={"request_id": self.request_id})
-            self._lifecycle.abandon()
+            self.lifecycle.abandon()
             self._finish()
 
     def cancel(self, reason: Reason = "cancelled") -> None:
@@ -352,16 +349,16 @@ class Pipeline:
             if events is not None:
                 for out in events:
                     is_run = run is not None and type(out) is type(event) and out.content is event.content
-                    self._push(out, index + 1, run if is_run else None)
+                    if index != _LAST_STAGE:
+                        self._push(out, index + 1, run if is_run else None)
+                    else:
+                        self._write(out, run if is_run else None)
                 return
-        if run is None:
-            self._write(event)
-        else:
-            self._write_run(event, run)
+        self._write(event, run)
 
     def _push_run(self, run: TextRun) -> None:
         """Pass a text run that does not extend the current one through the stages, its texts joined."""
-        if not self._lifecycle.has_failed:
+        if not self.lifecycle.has_failed:
             named: Any = with_short_names(run.event)
             self._push(named.with_text("".join(run.texts)), 0, run)
 
@@ -374,10 +371,13 @@ class Pipeline:
             if isinstance(sink, OutlineSink):
                 sink.write(named, Stamp(self.request_id, self.position.written, self.position.now))
         self.push_more(run.event, texts, None, True)
-        if not self._lifecycle.has_answer or self._lifecycle.pauses:
+        if not self.lifecycle.has_answer or self.lifecycle.pauses:
             self._piece = None  # a further text may be the answer
 
-    def _write(self, event: Event) -> None:
+    def _write(self, event: Any, run: TextRun | None = None) -> None:
+        if run is not None:
+            self._write_run(event, run)
+            return
         position = self.position
         stamp = Stamp(self.request_id, position.written, position.now)
         position.written += 1

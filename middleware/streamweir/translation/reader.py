@@ -329,8 +329,9 @@ class StreamReader:
         if self._headers:
             self.note_headers(self._headers)
         self._open_parser(dialect, decoder)
-        if decoder.text_fields is not None and decoder.text_fields.usual is not None:
-            self.body.expect_texts(decoder.text_fields)
+        fields = decoder.text_fields
+        if fields is not None and fields.usual is not None:
+            self.body.expect_texts(fields)
 
     def _open_parser(self, dialect: Dialect, decoder: Decoder) -> None:
         raw_in = self._raw_in if self._raw_of in (None, dialect) else ()

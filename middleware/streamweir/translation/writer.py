@@ -124,6 +124,7 @@ class StreamWriter:
         self._bytes_of: Callable[[Frame], bytes]
         self._set_framing(framing)
         self._out: list[bytes] = []
+        self.added, self.event_ids, self.run = 0, None, None  # on the class they take longer to read
 
     @property
     def is_not_understood(self) -> bool:
@@ -297,27 +298,37 @@ class StreamWriter:
 
     def _prepared(self, event: Event, stamp: Stamp) -> Event | None:
         """Return `event` adapted to this client; None if the client gets no part of it."""
+        if isinstance(event, SessionStart):
+            source = self._source
+            self._encoder.writes_extra = source is not None and source.dialect is self._dialect
+            self._encoder.upstream = event.upstream or ""
+            return event
+        if isinstance(event, SessionEnd | Error):
+            return self._prepared_end(event, stamp)
         match event:
             case Content():
                 text = event if self._carries_opaque else without_opaque(event)
                 if not self._only_appends or text is None:
                     return text
                 return (self._texts or self._begin_texts()).append(text)
-            case SessionStart():
-                source = self._source
-                self._encoder.writes_extra = source is not None and source.dialect is self._dialect
-                self._encoder.upstream = event.upstream or ""
-            case SessionEnd() if self._not_understood is not None and event.status != "error":
-                return self._failed_end(event, stamp)
             case Thinking() | ToolCallStart() | ToolCallDelta():
                 return without_opaque(event)
             case Warning():
                 self._not_understood = event if event.is_not_understood else self._not_understood
-            case SessionEnd() | Error(terminal=True):
-                if self.unsupported and not self._has_reported:
-                    self._report_unsupported(stamp)
-                return self._with_own_count(event, stamp) if self.added else event
         return event
+
+    def _prepared_end(self, event: SessionEnd | Error, stamp: Stamp) -> Event | None:
+        """Return an end or an error adapted to this client; events that were left out are reported before
+        the end.
+        """
+        if isinstance(event, Error):
+            if not event.terminal:
+                return event
+        elif self._not_understood is not None and event.status != "error":
+            return self._failed_end(event, stamp)
+        if self.unsupported and not self._has_reported:
+            self._report_unsupported(stamp)
+        return self._with_own_count(event, stamp) if self.added else event
 
     def _failed_end(self, end: SessionEnd, stamp: Stamp) -> Event | None:
         """Write the warning about an empty answer as an error; return the end event that follows it.

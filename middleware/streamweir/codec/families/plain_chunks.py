@@ -32,17 +32,16 @@ class PlainChunk(NamedTuple):
 
 def plain_chunk(message: Mapping[str, Any]) -> PlainChunk | None:
     """Return the contents of a chunk of the first choice; None if any other field has a value."""
-    if not message.keys() <= _CHUNK or message.get("usage") is not None or message.get("object") == "error":
+    choices, get = message.get("choices"), message.get
+    if not message.keys() <= _CHUNK or get("usage") is not None or get("object") == "error":
         return None
-    choices = message.get("choices")
     choice = choices[0] if type(choices) is list and len(choices) == 1 else None
-    if type(choice) is not dict or not choice.keys() <= _CHOICE or choice.get("index") != 0:
+    if type(choice) is not dict or not choice.keys() <= _CHOICE:
         return None
-    delta, reason = choice.get("delta"), choice.get("finish_reason")
-    if type(delta) is not dict or not delta.keys() <= _DELTA or choice.get("logprobs") is not None:
+    get = choice.get
+    delta, reason = get("delta"), get("finish_reason")
+    if type(delta) is not dict or not delta.keys() <= _DELTA or get("index") != 0:
         return None
-    text = delta.get("content", "")
-    if text is None:
-        text = ""
-    is_plain = type(text) is str and (reason is None or type(reason) is str)
-    return PlainChunk(text, reason) if is_plain else None
+    text = delta.get("content")
+    is_plain = (text is None or type(text) is str) and (reason is None or type(reason) is str)
+    return PlainChunk(text or "", reason) if is_plain and get("logprobs") is None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -40,6 +41,16 @@ _OF_START: Final = frozenset({"type", "message"})
 _OF_BLOCK: Final = frozenset({"type", "index", "content_block"})
 _OF_DELTA: Final = frozenset({"type", "index", "delta"})
 _OF_STOP: Final = frozenset({"type", "index"})
+_QUIET: Final = frozenset(
+    spelled.encode()
+    for message in (
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "ping"},
+    )
+    for spelled in (json.dumps(message), json.dumps(message, separators=(",", ":")))
+)
+"""Messages that mean nothing while no block has a value to be sent. Answers of one text have each of them."""
 _OF_END: Final = frozenset({"type", "delta", "usage"})
 """The fields of the last messages that rules read."""
 
@@ -75,6 +86,8 @@ class AnthropicDecoder(Decoder):
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events of `frame`; an unknown message becomes a custom event."""
+        if frame.data in _QUIET and self._blocks.is_idle:
+            return ()
         if not frame.data.strip():
             return ()
         self._blocks.room.size = self.room

@@ -89,6 +89,11 @@ class Blocks:
         """Whether a call is for the client to run, because it has no result."""
         return bool(self._asked)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no call is incomplete, and no value waits for the end of its block."""
+        return not (self._calls or self._signature or self._compaction.has_begun)
+
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
         """Return the events of a block's start. Results and blocks of a whole message are complete then."""
         if block == _EMPTY_TEXT and not beside and not self._has_value:
@@ -149,7 +154,7 @@ class Blocks:
 
     def stop(self, index: Any, beside: dict[str, Any] | None) -> Iterable[Event]:
         """Return the call that is complete now. The client is to run it, unless the server has run it."""
-        return self._stop(index, beside) if beside or self._calls or self._has_value else ()
+        return self._stop(index, beside) if beside or not self.is_idle else ()
 
     def _stop(self, index: Any, beside: dict[str, Any] | None) -> Iterator[Event]:
         call = self._calls.pop(index, None) if isinstance(index, int) else None
@@ -186,7 +191,7 @@ class Blocks:
 
     def stop_all(self) -> Iterable[Event]:
         """Return the calls whose blocks were not closed, in the order of their start."""
-        return self._stop_all() if self._calls or self._has_value else ()
+        return () if self.is_idle else self._stop_all()
 
     @property
     def _has_value(self) -> bool:

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from streamweir.codec.base import Encoder
+from streamweir.codec.completion import COMPLETION
 from streamweir.codec.frame_template import FrameTemplate, Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.dialects.standard.encode_first_version import in_first_version
 from streamweir.events import (
     EVENT_TYPES,
+    PROTOCOL_VERSION,
     Content,
     Event,
+    Meta,
     SessionEnd,
     SessionStart,
     Stamp,
@@ -30,10 +33,23 @@ _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in 
 
 _COMPLETION: Final = b'{"content":"","is_complete":true}'
 """The data of an event that only ends a message in the default channel."""
-_SESSION_START: Final = b'{"session_id":%b,"request_id":%b,"protocol":%b}'
+_SESSION_START: Final = (
+    b'id: %%d\ndata: %b{"session_id":%%b,"request_id":%%b,"protocol":%b},'
+    b'"metadata":{"request_id":%%b,"timestamp":%%d,"sequence":%%d%%b\n\n'
+) % (_STARTS[SessionStart], write_json(PROTOCOL_VERSION))
+"""The block of a start that has the ids of the stream."""
+
+_REMEMBERED: Final = 1024
+"""The most bytes of metadata that are remembered."""
 
 _EMPTY_TEXT: Final = b'{"content":""'
 _TEXT: Final = b'id: %%d\ndata: %b{"content":%%b%b,"timestamp":%%d,"sequence":%%d%b\n\n'
+_PLAIN_TEXT: Final = _TEXT.replace(b"%%", b"%%%%") % (
+    _STARTS[Content],
+    b'},"metadata":{"request_id":%b',
+    b"}}",
+)
+"""The form of the block of a text that has nothing else; filled in with the request id, it is a template."""
 _TEXT_NUMBERS: Final = ("sequence", None, "timestamp", "sequence")
 """The values that change in the block of a text, in their order; None is the text."""
 
@@ -69,6 +85,9 @@ class StandardEncoder(Encoder):
     _request_id: str | None = None
     """The request id of the last stamp; `_id_text` is the JSON of this id."""
     _id_text = b""
+    _meta: Meta | None = None
+    """The metadata of an earlier event; `_end` is the last part of the JSON of events with it."""
+    _end = b""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the single frame of `event`. Fields that all events of one read share are encoded once."""
@@ -82,7 +101,7 @@ class StandardEncoder(Encoder):
             write_json(wire_data(event)),
             self._metadata,
             sequence.encode(),
-            _end_of(event) if event.meta else b"}}",
+            self._end_of(event) if event.meta else b"}}",
         )
         return (Frame(b"".join(message), None, sequence),)
 
@@ -90,15 +109,19 @@ class StandardEncoder(Encoder):
         """Return the SSE block of an event of the current version."""
         if self.options:
             return None
+        if type(event) is SessionStart and _is_usual(event, stamp):
+            written_id, place = self._written_id(stamp), stamp.sequence
+            ids = (write_json(event.session_id), written_id, written_id)
+            return _SESSION_START % (place, *ids, stamp.timestamp, place, self._end_of(event))
         if stamp.timestamp != self._timestamp:
             self._begin_read(stamp)
         return b"id: %d\ndata: %b%b%b%d%b\n\n" % (
             stamp.sequence,
             _STARTS[type(event)],
-            self._data_of(event),
+            _COMPLETION if event is COMPLETION else _data_of(event),
             self._metadata,
             stamp.sequence,
-            _end_of(event) if event.meta else b"}}",
+            self._end_of(event) if event.meta else b"}}",
         )
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
@@ -106,9 +129,11 @@ class StandardEncoder(Encoder):
         if self.options:
             return None
         is_plain = type(event) is Content and event.format is None and event.channel is None
+        if is_plain and event.meta is None:
+            return FrameTemplate(_PLAIN_TEXT % self._written_id(stamp).replace(b"%", b"%%"), _TEXT_NUMBERS)
         fields = b"}" if is_plain else write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :]
         begin = b'%b,"metadata":{"request_id":%b' % (fields, self._written_id(stamp))
-        end = _end_of(event) if event.meta else b"}}"
+        end = self._end_of(event) if event.meta else b"}}"
         if begin.find(b"%") >= 0 or end.find(b"%") >= 0:
             begin, end = begin.replace(b"%", b"%%"), end.replace(b"%", b"%%")
         return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS)
@@ -122,25 +147,26 @@ class StandardEncoder(Encoder):
         )
         self._is_first_version = bool(self.options) and self.option("version") == "1.0"
 
-    def _data_of(self, event: Event) -> bytes:
-        """Return the JSON of `wire_data(event)`; faster for the usual first and last events of streams."""
-        if type(event) is Content:
-            return _COMPLETION if _is_completion(event) else write_json(wire_data(event))
-        if (
-            type(event) is SessionStart
-            and event.session_id is not None
-            and event.request_id is self._request_id
-        ):
-            return _SESSION_START % (write_json(event.session_id), self._id_text, write_json(event.protocol))
-        if type(event) is SessionEnd and event.reason is not None and event.summary is not None:
-            return write_json({"status": event.status, "reason": event.reason, "summary": event.summary})
-        return write_json(wire_data(event))
-
     def _written_id(self, stamp: Stamp) -> bytes:
         """Return the JSON of the request id of a stamp."""
         if stamp.request_id is not self._request_id:
             self._request_id, self._id_text = stamp.request_id, json_to_keep(stamp.request_id)
         return self._id_text
+
+    def _end_of(self, event: Event) -> bytes:
+        """Return the last part of an event's JSON, with the metadata of the upstream. The last small one is
+        remembered, because most events of a stream have the same metadata.
+        """
+        meta = event.meta
+        if not meta:
+            return b"}}"
+        if meta is self._meta:
+            return self._end
+        metadata = wire_metadata(event)
+        end = b"," + write_json(metadata)[1:] + b"}" if metadata else b"}}"
+        if len(end) <= _REMEMBERED and "duration_ms" not in meta:  # its place depends on the kind of event
+            self._meta, self._end = meta, end
+        return end
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
@@ -150,14 +176,14 @@ class StandardEncoder(Encoder):
         return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
 
 
-def _is_completion(event: Content) -> bool:
-    """Return whether the event only ends a message in the default channel."""
-    if event.content or not event.is_complete or event.channel is not None:
-        return False
-    return event.format is None and event.op is None and event.opaque is None
+def _is_usual(event: SessionStart, stamp: Stamp) -> bool:
+    """Return whether a start has the ids of the stream and the present version."""
+    has_ids = event.session_id is not None and event.request_id is stamp.request_id
+    return has_ids and event.protocol is PROTOCOL_VERSION
 
 
-def _end_of(event: Event) -> bytes:
-    """Return the last part of an event's JSON, for an event with metadata of the upstream."""
-    metadata = wire_metadata(event)
-    return b"," + write_json(metadata)[1:] + b"}" if metadata else b"}}"
+def _data_of(event: Event) -> bytes:
+    """Return the JSON of `wire_data(event)`; faster for the usual last event of streams."""
+    if type(event) is SessionEnd and event.reason is not None and event.summary is not None:
+        return write_json({"status": event.status, "reason": event.reason, "summary": event.summary})
+    return write_json(wire_data(event))

@@ -68,6 +68,8 @@ class BodyReader:
         self._limit = limit
         self._longest_unread = limit if limit < _LONGEST_UNREAD else _LONGEST_UNREAD
         self._blocks = TextBlocks()
+        self.around = self.next_around = None  # read for each event, which takes longer on the class
+        self._unread = b""
 
     def read_texts(self, data: bytes) -> tuple[Piece, list[str], bytes] | None:
         """Return the texts of a read that is one judged text, or begins or ends within the block of a text.
@@ -118,14 +120,14 @@ class BodyReader:
             LimitExceeded: in the iteration: an event is larger than allowed, after all before it.
             NotTheDialect: in the iteration: the body is not of the dialect.
         """
+        if self._usual is not None and (begin := self._begin_with_texts(data)) is not None:
+            return begin
         decoder = self._frames.decoder
         next_around, is_tried = self.next_around, self.around is not None
         is_short = len(data) < _SHORT and (
             next_around is None or not (self._unread or data.startswith(next_around.before))
         )
         self.around = self.next_around = None
-        if self._usual is not None and (begin := self._begin_with_texts(data)) is not None:
-            return begin
         if self._unread:
             data, self._unread = self._unread + data, b""
         if is_short or decoder is None or len(data) > self._limit or self._is_to_parse(decoder):
@@ -157,9 +159,9 @@ class BodyReader:
 
     def _read_frames(self, data: bytes) -> Iterable[FrameItems]:
         """Read `data` by the parser, or at once if it is one whole frame."""
-        parser = self.parser
+        parser = self.parser.chosen or self.parser
         is_at_boundary = parser.is_at_boundary
-        found = self._fed(data)
+        found = parser.feed(data)
         if type(found) is not tuple or len(found) != 1 or self.has_ended:
             return self._parsed(data, found, is_at_boundary=is_at_boundary)
         try:

@@ -107,15 +107,16 @@ class FrameReader:
         knows.
         """
         self._raw = raw
+        self.takes_marked = False  # read for each event, which takes longer on the class
 
     def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
         """Set the dialect and its decoder."""
         self._dialect = dialect
         self.decoder = decoder
-        self._is_ours = dialect.is_ours
-        if dialect.is_ours:
+        self._is_ours = is_ours = dialect.is_ours
+        if is_ours:
             self._most_of_few = largest_frame_of(_FEW, self._most)
-        self._decode = decoder.decode if dialect.is_ours else partial(checked_events, decoder.decode)
+        self._decode = decoder.decode if is_ours else partial(checked_events, decoder.decode)
         self.errors_for_users = decoder.errors_for_users
         self.templates = MessageTemplates(None if self._raw else decoder.text_fields)
         if self._raw:
@@ -152,8 +153,11 @@ class FrameReader:
             return [(before, None), *self.release(), ([SafeEvent(marked.event)], None)]
         events: list[Event] = []
         is_whole = self._decode_into(events, frame)
-        if self._is_under_way and is_whole and len(events) == 1 and not frame.invalid_text:
-            return self._read_one(events[0], frame)
+        if is_whole and not frame.invalid_text:
+            if self._is_under_way and len(events) == 1:
+                return self._read_one(events[0], frame)
+            if self.started and not events:
+                return self._read_empty(frame)
         return self._read_any(events, frame, is_whole=is_whole)
 
     def _read_any(self, events: list[Event], frame: Frame, *, is_whole: bool) -> list[FrameItems]:
@@ -198,7 +202,7 @@ class FrameReader:
         decoder = self.decoder
         if self._raw or decoder is None or decoder.judges_texts or not decoder.begin_with_text():
             return False
-        self.started = self.stats.has_any = True
+        self.started = self.stats.has_any = self._is_under_way = True
         self.stats.messages += 1
         self.first_output = NO_ERROR
         self.templates.current = template
@@ -218,6 +222,13 @@ class FrameReader:
         self.templates.note(frame, event)
         frame.forget_value()
         return [(self._as_run(event, frame) or (event,), frame)]
+
+    def _read_empty(self, frame: Frame) -> list[FrameItems]:
+        """Return a frame without events of a stream that has started; nothing if its bytes are not kept."""
+        self.count_empty(EMPTY_BYTES)
+        self.templates.note(frame, None)
+        frame.forget_value()
+        return [] if frame.raw is None else [((), frame)]
 
     def _as_run(self, event: Event, frame: Frame) -> Sequence[TextRun] | None:
         """Return the only event of a frame as a text run if the template of its texts is known by now.
