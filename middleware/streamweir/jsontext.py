@@ -279,12 +279,12 @@ def _has_more_than(most: int, data: bytes, *letters: bytes) -> bool:
     """Return whether `data` contains more than `most` of these characters."""
     if len(data) <= _COUNTED:
         return sum(map(data.count, letters)) > most
+    find = data.find  # it passes over other bytes twenty times as fast as `count`
     for letter in letters:
-        at, found = -1, 0
-        while found < _FEW and (at := data.find(letter, at + 1)) >= 0:
-            found += 1
-        # `find` passes over other bytes twenty times as fast as `count`
-        most -= found if at < 0 else found + data.count(letter, at + 1)
+        begin, found = find(letter) + 1, 0
+        while begin and found < _FEW:
+            begin, found = find(letter, begin) + 1, found + 1
+        most -= found + data.count(letter, begin - 1) if begin else found
     return most < 0
 
 

@@ -90,7 +90,14 @@ class RagflowDecoder(Decoder):
             return ()
         if text == b"[DONE]":
             return self._done()
-        return self._read(frame.json(), bare=frame.bare)
+        message = frame.json()
+        if self._chat is not None and _is_plain_answer(message):
+            longer = self._chat.read_longer(message["data"])
+            if longer is not None:
+                self._frames += 1
+                self._bare, self._last = frame.bare, self._chat
+                return longer
+        return self._read(message, bare=frame.bare)
 
     def accepts_text(self, text: str) -> bool:
         """Ask the reader of the family that the last message belongs to."""

@@ -57,6 +57,15 @@ class AnswerForm:
         """Whether every further answer is certainly the next piece."""
         return self._settled and not self._cumulative
 
+    @property
+    def is_cumulative(self) -> bool:
+        """Whether every further answer is certainly the whole text until then."""
+        return self._settled and self._cumulative
+
+    def extend(self, text: str) -> None:
+        """Note the whole text of a further frame, while `is_cumulative`."""
+        self._previous = text
+
     def new_in(self, text: str) -> str:
         """Return the new part of `text`, as far as it is known."""
         may_be_copy = self._cumulative or not self._settled

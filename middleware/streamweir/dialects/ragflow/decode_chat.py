@@ -28,6 +28,8 @@ _KNOWN: Final = frozenset(
         *("chat_id", "final", "start_to_think", "end_to_think", "running_status"),
     }
 )
+_PLAIN: Final = frozenset({"answer", "reference", "audio_binary", "id", "session_id"})
+"""The fields of most frames."""
 _RUNNING: Final = re.compile(r"\*'(.{0,256}?)'\* is running")
 _MARKS: Final = frozenset({"final", "start_to_think", "end_to_think"})
 
@@ -48,6 +50,26 @@ class EnvelopeReader:
         self._form = AnswerForm(option)
         self._text = TaggedText(*_TAGS)
         self._line = AnswerLine()
+
+    def read_longer(self, data: Mapping[str, Any]) -> tuple[Event, ...] | None:
+        """Return the event that `read` would yield for a frame with only the whole answer until then.
+
+        None, without a change of state, if the frame has anything else, or if the text may hold a tag or a
+        failure.
+        """
+        text, form, run = data["answer"], self._form, self._run
+        if not (form.is_cumulative and run.begun and data.keys() <= _PLAIN and type(text) is str and text):
+            return None
+        if data.get("reference") or data.get("audio_binary") or "<" in text:
+            return None
+        if not run.has_ids(data.get("session_id"), data.get("id")):
+            return None
+        if not self._line.accepts_text(form.new_in(text)):
+            return None
+        form.extend(text)
+        self._text.forget()
+        run.has_text = run.text_open = True
+        return (Content(text, whole="snapshot", meta=run.meta()),)
 
     def read(self, data: Mapping[str, Any], beside: Mapping[str, Any] | None = None) -> Iterator[Event]:
         """Yield the events of one frame; `beside` holds the fields of its envelope other than the data."""

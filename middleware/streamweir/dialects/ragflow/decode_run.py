@@ -41,6 +41,12 @@ class Run:
                 ids[name] = short_id(text_of(value))
                 self._meta = self._meta_of_ids()
 
+    def has_ids(self, session_id: Any, message_id: Any) -> bool:
+        """Return whether `note_answer` would change nothing."""
+        ids = self._ids
+        is_known = session_id is None or session_id == ids.get("session_id")
+        return is_known and (message_id is None or "message_id" in ids)
+
     def _meta_of_ids(self) -> Meta | None:
         """Return the ids as metadata; the Go server's task id is left out, as it equals the session id."""
         ids = dict(self._ids)
