@@ -109,6 +109,9 @@ class FrameTemplate:
         """
         begin, end = self._edges(numbers)
         frame = BytesIO()
+        frame.seek(len(begin) + len(text) + len(end) + 1)  # a buffer that grows is copied
+        frame.write(_NUL)
+        frame.seek(0)
         frame.write(begin + b'"')
         for at in range(0, len(text), _PIECE):
             frame.write(memoryview(write_json(text[at : at + _PIECE]))[1:-1])
