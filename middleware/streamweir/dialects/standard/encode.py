@@ -31,13 +31,17 @@ __all__ = ["StandardEncoder"]
 _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
 """For each class of event: the beginning of its JSON."""
 
-_COMPLETION: Final = b'{"content":"","is_complete":true}'
-"""The data of an event that only ends a message in the default channel."""
-_SESSION_START: Final = (
-    b'id: %%d\ndata: %b{"session_id":%%b,"request_id":%%b,"protocol":%b},'
-    b'"metadata":{"request_id":%%b,"timestamp":%%d,"sequence":%%d%%b\n\n'
-) % (_STARTS[SessionStart], write_json(PROTOCOL_VERSION))
-"""The block of a start that has the ids of the stream."""
+_BLOCK: Final = b'id: %d\ndata: %b%b,"metadata":{"request_id":%b,"timestamp":%d,"sequence":%d%b\n\n'
+"""The block of an event: sequence, beginning, data, request id, time, sequence, end."""
+
+_COMPLETION: Final = (
+    b'id: %%d\ndata: %b{"content":"","is_complete":true},'
+    b'"metadata":{"request_id":%%b,"timestamp":%%d,"sequence":%%d}}\n\n'
+) % _STARTS[Content]
+"""The block of `COMPLETION`."""
+
+_SESSION_START: Final = b'{"session_id":%%b,"request_id":%%b,"protocol":%b}' % write_json(PROTOCOL_VERSION)
+"""The data of a start that has the ids of the stream."""
 
 _REMEMBERED: Final = 1024
 """The most bytes of metadata that are remembered."""
@@ -109,20 +113,16 @@ class StandardEncoder(Encoder):
         """Return the SSE block of an event of the current version."""
         if self.options:
             return None
+        written_id = self._id_text if stamp.request_id is self._request_id else self._written_id(stamp)
+        place = stamp.sequence
+        end = self._end_of(event) if event.meta else b"}}"
+        if event is COMPLETION:
+            return _COMPLETION % (place, written_id, stamp.timestamp, place)
         if type(event) is SessionStart and _is_usual(event, stamp):
-            written_id, place = self._written_id(stamp), stamp.sequence
-            ids = (write_json(event.session_id), written_id, written_id)
-            return _SESSION_START % (place, *ids, stamp.timestamp, place, self._end_of(event))
-        if stamp.timestamp != self._timestamp:
-            self._begin_read(stamp)
-        return b"id: %d\ndata: %b%b%b%d%b\n\n" % (
-            stamp.sequence,
-            _STARTS[type(event)],
-            _COMPLETION if event is COMPLETION else _data_of(event),
-            self._metadata,
-            stamp.sequence,
-            self._end_of(event) if event.meta else b"}}",
-        )
+            data = _SESSION_START % (write_json(event.session_id), written_id)
+        else:
+            data = _data_of(event)
+        return _BLOCK % (place, _STARTS[type(event)], data, written_id, stamp.timestamp, place, end)
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
         """Return the template of a text, with its sequence, the text, the time, and the sequence again."""
