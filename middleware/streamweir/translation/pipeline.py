@@ -72,7 +72,6 @@ class Pipeline:
         ConfigurationError: `full_text` is unknown.
     """
 
-    on_end: Callable[[Iterator[Any], Iterator[Any]], object] = staticmethod(lambda *_: None)
     last: type[Event] | None = None
     _is_breaking_off = False
     """The stream is being ended because of a fault: failures of sinks are ignored."""
@@ -110,6 +109,7 @@ class Pipeline:
         lifecycle = Lifecycle(request_id, session_id, position, warnings, room // 16, upstream)
         self.lifecycle = lifecycle
         self.closing_warnings = lifecycle.closing_warnings
+        self.on_end: Callable[[Iterator[Any], Iterator[Any]], object] = lambda *_: None
         stages = (sanitizer.process, tools.process, texts.process, questions.process, lifecycle.process)
         self.processes: Sequence[Callable[[Any], Iterable[Any] | None]] = stages
 
