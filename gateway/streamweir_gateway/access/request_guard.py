@@ -124,13 +124,7 @@ class RequestGuard:
                 rate = _rate(admitted.caller)
                 await self._rates.count_shared(_client(admitted.scope), found.route, rate, scope["method"])
         except Refusal as refusal:
-            self._record_refusal(scope, routes, refusal)
-            await send_refusal(
-                send,
-                refusal,
-                request_id=scope["state"]["request_id"],
-                protocol=self._expected_protocol(scope, routes),
-            )
+            await self._refuse(scope, routes, refusal, send)
             return
         await _serve(admitted, receive, send)
 
@@ -215,8 +209,21 @@ class RequestGuard:
             scope["headers"], scope["query_string"], scope["path"], answers, self._dialects
         )
 
-    def _record_refusal(self, scope: Scope, routes: Sequence[Route], refusal: Refusal) -> None:
-        """Write the log line of a refused request, with the endpoint if the path has an endpoint."""
+    async def _refuse(self, scope: Scope, routes: Sequence[Route], refusal: Refusal, send: Send) -> None:
+        """Answer a refused request, and write its log line."""
+        record = self._record_of(scope, routes, refusal)
+        try:
+            record.bytes_out = await send_refusal(
+                send,
+                refusal,
+                request_id=record.request_id,
+                protocol=self._expected_protocol(scope, routes),
+            )
+        finally:
+            self._observer.ended(record)
+
+    def _record_of(self, scope: Scope, routes: Sequence[Route], refusal: Refusal) -> RequestRecord:
+        """Return the record of a refused request, with the endpoint if the path has an endpoint."""
         templates = [route.template for route in routes if route.endpoint is not None]
         record = RequestRecord(
             scope["state"]["request_id"],
@@ -229,7 +236,7 @@ class RequestGuard:
         record.refused(refusal.code, scope["state"]["client"])
         if refusal.code in _NOT_LET_IN:
             record.hint = self._cookie_hint(scope["headers"], routes)
-        self._observer.ended(record)
+        return record
 
     def _cookie_hint(self, headers: HeaderList, routes: Sequence[Route]) -> str | None:
         """Return the hint about cookies for a refused foreign page; None for any other request."""

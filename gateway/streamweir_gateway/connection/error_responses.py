@@ -38,6 +38,7 @@ def refusal(code: str, observer: Observer, client: str | None, headers: bytes = 
     body = write_json(envelope(code, row.message, retry=row.retry, request_id=request_id))
     record = RequestRecord(request_id, None, None)
     record.refused(code, client)
+    record.bytes_out = len(body)
     observer.ended(record)
     return b"".join(
         (

@@ -243,7 +243,7 @@ class StreamRows:
 def _was_refused(record: RequestRecord) -> bool:
     """Return whether a request without a recorder was refused. Relayed requests and folded reads were not."""
     is_folded_read = record.resumes is not None and record.reason is not None
-    is_relayed = record.bytes_out is not None or record.close_code is not None
+    is_relayed = record.bytes_in is not None or record.close_code is not None
     return record.code is not None and not is_relayed and not is_folded_read
 
 

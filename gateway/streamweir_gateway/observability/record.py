@@ -136,7 +136,7 @@ class RequestRecord:
         """
         self.turns = {**turns} or None
         self.upstream = upstream
-        self.upstream_status = self.close_code = None
+        self.upstream_status = self.close_code = self.bytes_in = None
         self.request_lost = [*request_lost] or None
         self.attempts = number = (self.attempts or 0) + 1
         return number

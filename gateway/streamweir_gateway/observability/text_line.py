@@ -49,7 +49,7 @@ def _request_lines(event: MutableMapping[str, Any]) -> Iterator[str]:
     parts += [event.get("code"), event.get("reason") if event.get("code") else None]
     if event.get("events") is not None:
         parts.append(f"{event['events']} events")
-    elif event.get("bytes_out") is not None:
+    elif event.get("bytes_in") is not None and event.get("bytes_out") is not None:
         parts.append(f"{event['bytes_out']} bytes")
     if (tokens := event.get("total_tokens")) is not None:
         parts.append(f"({tokens} tokens)")

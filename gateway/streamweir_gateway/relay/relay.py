@@ -60,7 +60,7 @@ class Relay:
             tunnel = await self._serve(scope, receive, send, record, start)
         except Refusal as refusal:
             record.refused(refusal.code, scope["state"].get("client"))
-            await send_refusal(send, refusal, request_id=request_id)
+            record.bytes_out = await send_refusal(send, refusal, request_id=request_id)
         except NoAnswer as failure:
             info, record.code = failure.info, failure.info.code
             record.status, record.reason = info.status, info.reason

@@ -80,7 +80,9 @@ class ResponsesApp:
             await self._serve(call)
         except Refusal as refusal:
             record.refused(refusal.code, state.get("client"))
-            await send_refusal(send, refusal, request_id=request_id, protocol=self._protocol)
+            record.bytes_out = await send_refusal(
+                send, refusal, request_id=request_id, protocol=self._protocol
+            )
         finally:
             self._observer.ended(record)
 

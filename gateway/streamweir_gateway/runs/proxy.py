@@ -72,7 +72,7 @@ class Proxy:
         except Refusal as refusal:
             record.refused(refusal.code, scope["state"].get("client"))
             protocol = self._endpoint.expected_protocol(scope)
-            await send_refusal(send, refusal, request_id=request_id, protocol=protocol)
+            record.bytes_out = await send_refusal(send, refusal, request_id=request_id, protocol=protocol)
         except ClientGone:
             record.reason = "client_gone"
         except BrokenOff:

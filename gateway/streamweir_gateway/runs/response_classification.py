@@ -151,6 +151,7 @@ async def _error_body(response: UpstreamResponse) -> tuple[bytes, bool]:
             while len(body) <= MAX_BODY_BYTES and not is_whole:
                 data = await response.read()
                 body += data
+                response.error_bytes = len(body)
                 is_whole = not data or response.is_over
     except (UpstreamFailure, TimeoutError):
         pass

@@ -36,6 +36,7 @@ async def failure_of(
     refused = await classify_response(response, errors)
     if refused is None:
         return None, None
+    context.record.bytes_in = response.error_bytes
     why = about_refusal(
         response,
         context.incoming.headers,

@@ -150,7 +150,7 @@ class Run:
         record.speaks = "auto" if stream.reader.dialect is None else stream.reader.dialect.name
         record.reason = dropped or pipeline.reason
         record.code = pipeline.error.code if pipeline.error else None
-        record.bytes_in = stream.bytes
+        record.bytes_in = stream.bytes or record.bytes_in or 0
         record.malformed = stream.reader.malformed
         record.unknown = stream.reader.unknown
         record.repairs = pipeline.tools.repairs

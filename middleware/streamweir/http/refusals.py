@@ -70,10 +70,14 @@ def refusal_parts(
 
 async def send_refusal(
     send: Send, refusal: Refusal, *, request_id: str, protocol: Dialect | None = None
-) -> None:
-    """Send the response to a refused request; the arguments are those of `refusal_parts`."""
+) -> int:
+    """Send the response to a refused request; the arguments are those of `refusal_parts`.
+
+    Returns:
+        The number of bytes of its body.
+    """
     status, body, headers = refusal_parts(refusal, request_id=request_id, protocol=protocol)
-    await _send(send, status, body, headers)
+    return await _send(send, status, body, headers)
 
 
 def failure_parts(
@@ -119,7 +123,9 @@ def _headers(request_id: str) -> dict[str, str]:
     return {"Cache-Control": "no-store", **NO_SNIFFING, "X-Request-Id": request_id}
 
 
-async def _send(send: Send, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+async def _send(send: Send, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> int:
     fields = {"Content-Type": "application/json", **headers}
     raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()]
-    await send_whole(send, status, write_json(body), raw)
+    content = write_json(body)
+    await send_whole(send, status, content, raw)
+    return len(content)

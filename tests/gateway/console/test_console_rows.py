@@ -97,9 +97,11 @@ async def test_refused_requests_have_rows_with_their_codes(tmp_path: Path) -> No
         upstream(WHOLE) as backend,
         console_of(tmp_path, endpoints=endpoint(backend.url), auth=keys) as console,
     ):
-        await console.call("/chat")
+        refused = await console.call("/chat")
         row = await console.row(state="refused")
         assert (row["code"], row["status"], row["reason"]) == ("UNAUTHENTICATED", 401, None)
+        known = (row["attempts"], row["events"], row["bytes_in"], row["bytes_out"])
+        assert known == (0, 0, 0, len(refused.body))
         await console.call("/nothing", headers=[("X-Api-Key", "a-key-of-a-client")])
         row = await console.row(code="ENDPOINT_NOT_FOUND")
         assert (row["state"], row["endpoint"], row["status"]) == ("refused", None, 404)
@@ -107,6 +109,22 @@ async def test_refused_requests_have_rows_with_their_codes(tmp_path: Path) -> No
         row = await console.row(state="ended")
         assert row["key"] == "web"
         assert len(await console.rows()) == 3
+
+
+async def test_bytes_of_an_answer_with_an_error_status_are_counted(tmp_path: Path) -> None:
+    body = b'{"error": {"message": "' + b"x" * 900 + b'"}}'
+    answer = b"HTTP/1.1 500 Broken\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    async with (
+        upstream(answer % len(body) + body) as backend,
+        console_of(tmp_path, endpoints=endpoint(backend.url), console={"capture": "content"}) as console,
+    ):
+        answered = await console.call("/chat")
+        row = await console.row(state="ended")
+        assert (row["bytes_in"], row["bytes_out"]) == (len(body), len(answered.body))
+        assert (await console.running.says("request"))["bytes_in"] == len(body)
+        lines = await console.capture(row["id"])
+        assert lines[-1]["bytes_in"] == len(body)
+        assert sum(len(line["data"]) for line in lines if line["kind"] == "read") == len(body)
 
 
 async def test_run_whose_client_left_is_detached_until_it_ends(tmp_path: Path) -> None:
