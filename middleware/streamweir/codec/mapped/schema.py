@@ -7,7 +7,7 @@ from typing import Any, Final
 from streamweir.codec.mapped.conditions import CONDITION_KEYS
 from streamweir.codec.mapped.dialect import DIALECT_KEYS
 from streamweir.codec.mapped.event_fields import ENTRIES, META_FIELDS, EntryKind
-from streamweir.codec.mapped.field_kinds import FieldKind
+from streamweir.codec.mapped.field_kinds import COUNT, FLAG, ID, OBJECT, FieldKind
 from streamweir.codec.mapped.reading import FRAMINGS
 from streamweir.codec.mapped.requests import HISTORIES
 from streamweir.codec.mapped.writing import WRITE_FRAMINGS
@@ -23,6 +23,9 @@ _FLAG: Final = {"type": "boolean"}
 _TEXTS: Final = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
 _EXPRESSION: Final = {"$ref": "#/$defs/Expression"}
 _TEMPLATE: Final = {"type": "string", "pattern": r"\$\{\{"}
+
+_VALUES: Final = {"IdValue": ID, "CountValue": COUNT, "MappingValue": OBJECT, "FlagValue": FLAG}
+"""The kinds of values that many fields have, by the names of their definitions."""
 
 
 def dialect_schema() -> dict[str, Any]:
@@ -57,6 +60,7 @@ def dialect_definitions() -> dict[str, Any]:
         "Requests": _requests(),
         "Example": _example(),
         "Dialect": _dialect(),
+        **{name: _literal_or_template(kind) for name, kind in _VALUES.items()},
     }
 
 
@@ -137,6 +141,11 @@ def _event(name: str) -> dict[str, Any]:
 
 def _value(kind: FieldKind) -> dict[str, Any]:
     """Return the schema for a fitting literal, an expression, or null."""
+    name = next((name for name, known in _VALUES.items() if known.schema == kind.schema), None)
+    return _literal_or_template(kind) if name is None else {"$ref": f"#/$defs/{name}"}
+
+
+def _literal_or_template(kind: FieldKind) -> dict[str, Any]:
     return {"anyOf": [dict(kind.schema), _TEMPLATE, {"type": "null"}]} if kind.schema else {}
 
 
