@@ -55,7 +55,8 @@ class RowMaker:
     def refused(self, row_id: str, record: RequestRecord) -> PackedRow:
         """Return the row of a request that was refused before it had a recorder."""
         row = self._of_record(row_id, record, "refused")
-        row.duration_ms, row.attempts = record.duration_ms, record.attempts
+        row.duration_ms, row.bytes_out = record.duration_ms, record.bytes_out
+        row.attempts, row.events, row.bytes_in = record.attempts or 0, 0, 0
         return row
 
     def _of_stream(self, recorder: RequestRecorder, state: State) -> PackedRow:
