@@ -32,10 +32,14 @@ from streamweir.events import (
 from streamweir.framing import Frame
 from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json, write_json_text
+from streamweir.lazy_pattern import LazyPattern
 
 __all__ = ["OpenAIChatEncoder"]
 
 _DONE: Final = Frame(b"[DONE]")
+_CREATED: Final = LazyPattern(rb'(?<!\\)"created"\s*:\s*(\d{1,15})(?=\s*[,}])')
+_ID: Final = LazyPattern(rb'(?<!\\)"id"\s*:\s*"([^"\\]{1,1024})"(?=[^\[{]{0,1024}"choices")')
+"""The id and the time of a chunk. Behind its id only numbers and texts precede its choices."""
 
 
 class OpenAIChatEncoder(ChatEncoder):
@@ -57,6 +61,8 @@ class OpenAIChatEncoder(ChatEncoder):
 
     def __init__(self) -> None:
         super().__init__()
+        self._created = 0
+        """The time of the answer in Unix seconds; 0 before the first chunk."""
         self._has_begun = False
         self._has_failed = False
         self._calls_written = 0
@@ -80,11 +86,11 @@ class OpenAIChatEncoder(ChatEncoder):
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
-        """Return the time of the read; None for text of another channel, which is counted as lost."""
+        """Return the time of the answer; None for text of another channel, which is counted as lost."""
         del texts
         if isinstance(event, Content) and event.channel is not None:
             return None
-        return {"created": (stamp.timestamp // 1000, 0)}
+        return {"created": (self._created or stamp.timestamp // 1000, 0)}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Count pieces of the reasoning, because a seal holds the length of the reasoning before it."""
@@ -92,9 +98,20 @@ class OpenAIChatEncoder(ChatEncoder):
             self._details.note("".join(texts))
 
     def heartbeat(self) -> Frame:
-        """Return a chunk without text, because clients take a comment for an incomplete event."""
+        """Return a chunk without text, because clients take a comment for an incomplete event.
+
+        Its id is that of the chunks around it. If the stream is written anew, an early heartbeat decides the
+        id of all chunks.
+        """
         self.message_id = self.message_id or f"chatcmpl-{self.stamp.request_id or self.request_id}"
         return self._chunk({"content": ""}, None)
+
+    def continue_behind(self, copied: bytes) -> None:
+        """Take the id and the time of the answer from copied chunks of the upstream."""
+        for found in _CREATED.finditer(copied):
+            self._created = int(found[1])
+        for found in _ID.finditer(copied):
+            self.message_id = found[1].decode("utf-8", "replace")
 
     def close(self) -> Iterable[Frame]:
         """Return the frame of the end mark `[DONE]`; no frame after a failure."""
@@ -225,11 +242,16 @@ class OpenAIChatEncoder(ChatEncoder):
             yield self._chunk({"role": "assistant", "content": ""}, None)
         yield self._chunk(delta, finish, **beside)
 
+    def _time(self) -> int:
+        """Return the time of the answer in Unix seconds, which is that of the first event for all chunks."""
+        self._created = self.stamp.timestamp // 1000
+        return self._created
+
     def _chunk(self, delta: dict[str, Any], finish: str | None, **beside: Any) -> Frame:
         message = {
             "id": self.message_id or f"chatcmpl-{self.stamp.request_id}",
             "object": "chat.completion.chunk",
-            "created": self.stamp.timestamp // 1000,
+            "created": self._created or self._time(),
             "model": self.model_name,
             "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
             **beside,

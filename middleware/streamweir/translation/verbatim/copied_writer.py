@@ -14,7 +14,7 @@ from streamweir.framing import LineFraming
 from streamweir.framing.event_ids import EventIds
 from streamweir.translation.items import TextRun
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter, ends_of
 
 __all__ = ["CopiedWriter"]
 
@@ -46,7 +46,7 @@ class CopiedWriter(VerbatimWriter):
         self, dialect: Dialect, encoder: Encoder, framing: LineFraming, *, source: StreamReader
     ) -> None:
         super().__init__(dialect, encoder, framing, source=source, requested=framing)
-        self._copies = True
+        self._copies = encoder.writes_extra = True
         self._written = 0
         """The number of bytes of stored frames that have been written."""
 
@@ -63,6 +63,7 @@ class CopiedWriter(VerbatimWriter):
         if not new:
             return
         self._written = place + len(data)
+        self._last_copied = ends_of(self._last_copied + new)
         if not self._has_copied_data and new.strip():
             self._write_like(new)
         self._out.append(self._with_positions(new, positions, ends))

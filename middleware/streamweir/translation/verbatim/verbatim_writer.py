@@ -20,10 +20,9 @@ from streamweir.translation.sink import FrameSink
 from streamweir.translation.verbatim.safe_frame import FrameSanitizer
 from streamweir.translation.writer import StreamWriter
 
-__all__ = ["VerbatimWriter"]
+__all__ = ["VerbatimWriter", "ends_of"]
 
 _Origin: TypeAlias = Literal["gateway", "upstream", "closing"]
-
 _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.reports_repair)
 """Codes of warnings about repairs, which are not made in copied frames."""
 
@@ -241,7 +240,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._out.append(self._mark + safe if self._mark else safe)
         self._mark = b""
         if not frame.is_gap:
-            self._last_copied = _ends_of(safe)
+            self._last_copied = ends_of(safe)
         self._may_fail_whole = False
         self.has_copied = True
         if self.is_json:
@@ -285,6 +284,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         """
         if self._sign_of_life:
             return self._sign_of_life
+        self._continue_numbers()
         beat = super().heartbeat()
         self.follows = self.follows and not beat
         return self._style.applied_to(beat) if b"\r" not in beat else beat
@@ -390,7 +390,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._mark = self._missing_end = b""
 
 
-def _ends_of(data: bytes) -> bytes:
+def ends_of(data: bytes) -> bytes:
+    """Return copied bytes, or their beginning and their end, for `Encoder.continue_behind`."""
     return data if len(data) <= 2 * _KEPT_BYTES else data[:_KEPT_BYTES] + data[-_KEPT_BYTES:]
 
 
