@@ -21,6 +21,7 @@ __all__ = [
     "finish_of",
     "fits_code",
     "fitting_reason",
+    "has_stopped",
     "info_of_error",
     "opening_meta",
     "reason_of_code",
@@ -171,6 +172,11 @@ def finish_of(event: SessionEnd) -> str:
     """Return the finish reason of an end; empty if it has none."""
     finish = (event.summary or {}).get("finish_reason")
     return finish if isinstance(finish, str) else ""
+
+
+def has_stopped(event: SessionEnd) -> bool:
+    """Return whether an end has no finish reason, or that of a model that has said all."""
+    return event.summary is None or event.summary.get("finish_reason", "stop") == "stop"
 
 
 def with_finish(event: SessionEnd, word: str) -> SessionEnd:

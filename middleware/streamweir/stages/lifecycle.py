@@ -44,6 +44,7 @@ from streamweir.stages.endings import (
     finish_of,
     fits_code,
     fitting_reason,
+    has_stopped,
     info_of_error,
     opening_meta,
     reason_of_code,
@@ -327,7 +328,7 @@ class Lifecycle:
             return self._failed(event, None)
         if event.status == "error":
             return self._failed(self._failure_of(event), event.summary)
-        if event.status == "cancelled" or (self.has_answer and event.summary is None):
+        if event.status == "cancelled" or (self.has_answer and has_stopped(event)):
             return None, event
         finish = event.summary.get("finish_reason") if event.summary else None
         if finish is not None and (code := code_of_finish(finish)):

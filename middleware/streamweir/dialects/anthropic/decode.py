@@ -208,14 +208,15 @@ class AnthropicDecoder(Decoder):
         """Note the tokens. Counts are of the whole message, so that later counts replace earlier ones."""
         if not isinstance(usage, dict):
             return ()
-        counted = {name: count for name, count in usage.items() if name not in _TOKENS and count is not None}
+        summary = self._summary
+        others = {name: count for name, count in usage.items() if name not in _TOKENS and count is not None}
+        rest = keep_counts(summary, others, _TOKENS.values()) if others else None
         for name, known in _TOKENS.items():
             if type(count := usage.get(name)) is int and 0 <= count < 1 << 53:
-                counted[known] = count
-        rest = keep_counts(self._summary, counted, _TOKENS.values())
-        counts = [self._summary.get(name) for name in _TOKENS.values()]
+                summary[known] = count
+        counts = (summary.get("prompt_tokens"), summary.get("completion_tokens"))
         if None not in counts:
-            self._summary["total_tokens"] = sum(counts)
+            summary["total_tokens"] = sum(counts)
         return (custom("usage", rest, self._meta),) if rest else ()
 
 

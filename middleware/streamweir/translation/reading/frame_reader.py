@@ -154,7 +154,10 @@ class FrameReader:
         events: list[Event] = []
         is_whole = self._decode_into(events, frame)
         if is_whole and not frame.invalid_text:
-            if self._is_under_way and len(events) == 1:
+            if self.started and len(events) == 1 and not self._raw:
+                if not self._is_under_way:
+                    self.note_output(events, frame)
+                    self._is_under_way = self.first_output is not None
                 return self._read_one(events[0], frame)
             if self.started and not events:
                 return self._read_empty(frame)
@@ -209,7 +212,7 @@ class FrameReader:
         return True
 
     def _read_one(self, event: Event, frame: Frame) -> list[FrameItems]:
-        """Return a frame of one event with its items, while `_is_under_way`."""
+        """Return a frame of one event with its items, of a stream that has started; not with `raw`."""
         stats = self.stats
         stats.messages += 1
         is_unknown = type(event) is Data and event.unknown
