@@ -70,7 +70,7 @@ class Outgoing:
         self.path: Final = path
         self.options: Final = options
         self.overlay: Final = overlay
-        self.thread_id: Final = thread_id
+        self.thread_id = thread_id
         self.extra: Final = extra
         self.lost: Final[set[str]] = set()
         self.unused: Final = {*request.get("parameters", NOTHING)}
@@ -83,6 +83,10 @@ class Outgoing:
         if name not in LOSSES:
             raise ValueError(f"{name!r} is nothing that a client is shown as lost")
         self.lost.add(name)
+
+    def forget_thread(self) -> None:
+        """Note that the upstream keeps no conversations at this path; to be called first."""
+        self.thread_id = None
 
     # The upstream's own values
 

@@ -22,15 +22,18 @@ _USER: Final = "streamweir"
 
 
 def _write(outgoing: Outgoing) -> Written:
+    has_query = _WITHOUT_QUERY.search(outgoing.path) is None
+    if not has_query:
+        outgoing.forget_thread()
     body: dict[str, Any] = {
         "inputs": dict(outgoing.inputs),
         "user": outgoing.user or _USER,
         "response_mode": "streaming",
     }
-    if _WITHOUT_QUERY.search(outgoing.path):
-        body["inputs"] = {"query": outgoing.text, **outgoing.inputs}
-    else:
+    if has_query:
         body |= {"query": outgoing.text, "conversation_id": outgoing.thread_id or ""}
+    else:
+        body["inputs"] = {"query": outgoing.text, **outgoing.inputs}
     if files := [_file(part) for part in outgoing.files("remote")]:
         body["files"] = files
     return Written(body)
