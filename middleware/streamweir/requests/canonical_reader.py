@@ -104,9 +104,14 @@ def read_files(fields: Fields, name: str) -> Iterator[Part]:
 
 
 def read_tools(fields: Fields, name: str = "tools") -> list[Tool]:
-    """Return the tools of a list, whose items are canonical tools or OpenAI's functions."""
+    """Return the tools of a list, whose items are canonical tools or OpenAI's functions.
+
+    Tools of other types are left out: the server runs them, or their calls are no functions.
+    """
     found: list[Tool] = []
     for item in fields.objects(name):
+        if "function" not in item and item.get("type") not in (None, "function"):
+            continue
         tool = item.within("function") if "function" in item else item
         made = {
             "name": tool.required_text("name"),
@@ -125,6 +130,8 @@ def read_tool_choice(fields: Fields) -> str | dict[str, str] | None:
     if not isinstance(value, dict):
         raise fields.error("tool_choice", "auto, none, required or an object with `name`")
     choice = fields.within("tool_choice")
+    if "function" not in choice and choice.get("type") not in (None, "function"):
+        return None  # one of the tools that are left out
     return {"name": (choice.within("function") if "function" in choice else choice).required_text("name")}
 
 

@@ -244,3 +244,44 @@ def test_wrong_field_is_named(protocol: str, body: dict[str, Any], field: str) -
     with pytest.raises(RequestError) as raised:
         read_request(body, protocol=protocol)
     assert (raised.value.status, raised.value.field) == (400, field)
+
+
+OTHER_TOOLS: dict[str, list[dict[str, Any]]] = {
+    "openai-chat": [
+        {"type": "custom", "custom": {"name": "sql", "format": {"type": "text"}}},
+        {"type": "web_search", "web_search": {"enable": True}},
+        {"type": "function", "function": {"name": "weather"}},
+    ],
+    "openai-responses": [
+        {"type": "web_search_preview"},
+        {"type": "custom", "name": "sql"},
+        {"type": "function", "name": "weather"},
+    ],
+    "anthropic": [
+        {"type": "web_search_20250305", "name": "web_search"},
+        {"name": "weather", "input_schema": {"type": "object"}},
+    ],
+}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_tool_of_another_type_than_function_is_left_out(protocol: str) -> None:
+    said = (
+        {"input": "Hi"}
+        if protocol == "openai-responses"
+        else {"messages": [{"role": "user", "content": "Hi"}]}
+    )
+    request = read_request({**said, "max_tokens": 9, "tools": OTHER_TOOLS[protocol]}, protocol=protocol)
+    assert [tool["name"] for tool in request["tools"]] == ["weather"]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"type": "custom", "custom": {"name": "sql"}},
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}},
+    ],
+)
+def test_choice_of_a_tool_that_is_left_out_is_left_out_too(choice: dict[str, Any]) -> None:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tool_choice": choice}
+    assert "tool_choice" not in read_request(body, protocol="openai-chat")
