@@ -437,6 +437,24 @@ async def test_file_of_a_gigabyte_does_not_freeze_the_page(
         await page.assert_quiet()
 
 
+async def test_file_of_a_hundred_thousand_captures_does_not_freeze_the_page(
+    browser_of_console: ConsoleBrowser, tmp_path: Path
+) -> None:
+    file = tmp_path / "many"
+    file.write_bytes(SMALL * 100_000)
+    async with chat(tmp_path) as console:
+        page = await browser_of_console.open(f"http://{console.host}/#token={TOKEN}")
+        await page.appears("grid", "Streams")
+        await page.evaluate(NOTE_LONGEST)
+        await page.do("file", path=str(file))
+        await page.wait(
+            "() => document.querySelector('main').innerText.includes('only its first part is shown')"
+        )
+        await page.wait("() => document.querySelectorAll('[aria-label=Raw] [role=option]').length === 3")
+        assert await page.evaluate("() => longest") < 1000
+        await page.assert_quiet()
+
+
 async def test_row_that_is_not_kept_gives_its_reason(
     browser_of_console: ConsoleBrowser, tmp_path: Path
 ) -> None:

@@ -42,6 +42,9 @@ __all__ = ["ConsoleApi"]
 
 MAX_BODY: Final = 10 << 20
 """The most bytes that a request to the playground may have."""
+_BUSY: Final = (
+    "The process that served this stream does not answer now. Its capture is kept: try again later."
+)
 _JSON: Final = (b"content-type", b"application/json")
 _VERSION: Final = f"{API}v1/"
 
@@ -185,12 +188,22 @@ class ConsoleApi:
             raise Refusal("ENDPOINT_NOT_FOUND")
         await self._links.refresh()
         row = self._row(row_id)
-        payload = await self._links.capture(row)
+        payload = await self._payload(row)
         if part == "capture":
             await self._send_capture(row, payload, send)
             return
         attempts = [] if payload is None else [as_object(one) for one in payload.attempts]
         await _send_json(send, {**as_object(row), "attempts": attempts})
+
+    async def _payload(self, row: Row) -> CapturePayload | None:
+        """Return the facts and the log of a stream once its secrets are masked; None if they are not kept."""
+        try:
+            payload = await self._links.capture(row)
+            while payload is not None and payload.is_masking:
+                payload = await self._links.capture(row)
+        except TimeoutError:
+            raise Refusal("OVERLOADED", _BUSY, headers={"Retry-After": "5"}) from None
+        return payload
 
     def _row(self, row_id: str) -> Row:
         row = self._book.get(row_id)

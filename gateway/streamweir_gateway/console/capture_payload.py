@@ -29,6 +29,7 @@ class CapturePayload(msgspec.Struct, kw_only=True):
         left_out: the sizes of entries that were left out, by kind.
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
         is_over: whether the stream has ended, so that its last entry is `end`.
+        is_masking: whether the stream has ended, and some of its entries are still to be masked.
     """
 
     meta: dict[str, Any]
@@ -40,29 +41,34 @@ class CapturePayload(msgspec.Struct, kw_only=True):
     left_out: dict[str, LeftOut]
     first_event: int = 0
     is_over: bool
+    is_masking: bool = False
 
 
 def payload_of(source: CaptureSource, start: int = 0) -> CapturePayload:
-    """Return the facts of a stream, and its masked entries from number `start` on."""
+    """Return the facts of a stream, and its masked entries from number `start` on.
+
+    Attempts and session id of an ended stream are left out until all of its log is masked.
+    """
+    is_masking = source.is_over and source.masking.has_work
     facts, entries = source.facts(), [*source.entries(start)]
     return CapturePayload(
-        meta=_shown_meta(source),
+        meta=_shown_meta(source, is_masking=is_masking),
         began=time.time() * 1000 - (time.monotonic() - facts.began) * 1000,
         began_at=facts.began,
-        attempts=[_shown_attempt(source, attempt) for attempt in source.attempts],
+        attempts=[] if is_masking else [_shown_attempt(source, attempt) for attempt in source.attempts],
         entries=entries,
         count=entries[-1][0] + 1 if entries else start,
         left_out=dict(source.left_out),
         first_event=facts.first_event,
-        is_over=source.is_over and not source.masking.has_work,
+        is_over=source.is_over and not is_masking,
+        is_masking=is_masking,
     )
 
 
-def _shown_meta(source: CaptureSource) -> dict[str, Any]:
+def _shown_meta(source: CaptureSource, *, is_masking: bool) -> dict[str, Any]:
     meta = meta_of(source)
-    if (session_id := meta.get("session_id")) is not None:
-        meta["session_id"] = source.shown(session_id)
-    return meta
+    session_id = meta.pop("session_id", None)
+    return meta if session_id is None or is_masking else {**meta, "session_id": source.shown(session_id)}
 
 
 def _shown_attempt(source: CaptureSource, attempt: AttemptRow) -> AttemptRow:

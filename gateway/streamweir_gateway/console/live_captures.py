@@ -18,7 +18,10 @@ MAX_BYTES: Final = 8 << 20
 """The most bytes of lines of one stream that are kept for viewers that start later or read slowly."""
 
 Pull = Callable[[int], Awaitable[CapturePayload | None]]
-"""Returns the log from the entry with a given number on; None if the log is not kept."""
+"""Returns the log from the entry with a given number on; None if the log is not kept.
+
+Raises `TimeoutError` if the process that serves the stream does not answer; it may answer later.
+"""
 
 
 class MakeLines(Protocol):
@@ -48,7 +51,11 @@ class _LiveCapture:
         made: CaptureLines | None = None
         start = 0
         while not self.is_over:
-            payload = await self._pull(start)
+            try:
+                payload = await self._pull(start)
+            except TimeoutError:
+                await asyncio.sleep(PULL_SECONDS)
+                continue
             if payload is None:
                 break
             if made is None:

@@ -79,14 +79,16 @@ class MaskingQueue:
         self._slice, self._ended, self._used = now - began, now, time.process_time()
 
 
-async def mask_now(mask: Masking, held_seconds: float) -> None:
+async def mask_now(mask: Masking, held_seconds: float, most_seconds: float) -> None:
     """Mask a log as far as possible, and let other tasks run in between.
 
     Args:
         mask: the mask of the log.
         held_seconds: the seconds for which an incomplete line is waited for.
+        most_seconds: the seconds after which the rest is left to the next call.
     """
-    while mask.has_work:
+    until = time.monotonic() + most_seconds
+    while mask.has_work and time.monotonic() < until:
         mask.work(_AT_ONCE)
         await asyncio.sleep(0)
     since = mask.held_since

@@ -37,6 +37,8 @@ RETRY_SECONDS: Final = 0.25
 """The seconds after which a lost connection is made again."""
 HELD_SECONDS: Final = 1.5
 """The seconds for which the end of a line is waited for, because a secret may continue in it."""
+MASK_SECONDS: Final = 2.0
+"""The most seconds for which one answer is masked. The console asks again for a capture that takes longer."""
 FLUSH_SECONDS: Final = 0.12
 """The seconds for which changes are collected while a viewer watches the rows."""
 QUIET_SECONDS: Final = 0.5
@@ -173,7 +175,7 @@ class WorkerLink:
         """Answer a question with the log of a stream, after its secrets are masked."""
         content = None
         if (capture := self._rows.find(ask.row_id)) is not None:
-            await mask_now(capture.masking, HELD_SECONDS)
+            await mask_now(capture.masking, HELD_SECONDS, MASK_SECONDS)
             content = payload_of(capture, ask.start)
         self._send_answer(ask, content)
 

@@ -63,7 +63,11 @@ class WorkerLinks:
         return [found for found in await self._ask_all("upstreams", FRESH_SECONDS) if found is not None]
 
     async def capture(self, row: Row, start: int = 0) -> CapturePayload | None:
-        """Return the facts of a stream and its log from entry `start` on; None if they are not kept."""
+        """Return the facts of a stream and its log from entry `start` on; None if they are not kept.
+
+        Raises:
+            TimeoutError: the process that served the stream does not answer now.
+        """
         writer = self._workers.get(row.worker)
         if writer is None:
             return None
@@ -72,8 +76,16 @@ class WorkerLinks:
 
     async def _ask_all(self, topic: Literal["rows", "upstreams"], seconds: float) -> list[Any]:
         return await asyncio.gather(
-            *(self._ask(writer, seconds, topic) for writer in tuple(self._workers.values()))
+            *(self._ask_briefly(writer, seconds, topic) for writer in tuple(self._workers.values()))
         )
+
+    async def _ask_briefly(
+        self, writer: asyncio.StreamWriter, seconds: float, topic: Literal["rows", "upstreams"]
+    ) -> Any:
+        """Return the answer; None if it does not come in time."""
+        with suppress(TimeoutError):
+            return await self._ask(writer, seconds, topic)
+        return None
 
     async def _ask(
         self,
@@ -90,8 +102,6 @@ class WorkerLinks:
         try:
             async with asyncio.timeout(seconds):
                 return await answer
-        except TimeoutError:
-            return None
         finally:
             del self._answers[number]
 

@@ -13,7 +13,7 @@ from console_client import Console, console_of
 from loopback import Answer, client
 from other_processes import sockets_of
 from patience import PATIENCE
-from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, chunk, upstream
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, chunk, upstream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 
@@ -86,6 +86,24 @@ async def test_open_rows_of_a_killed_worker_end_as_lost(tmp_path: Path) -> None:
                 other.send()
                 await other.until(b"Hel")
                 await console.row(state="streaming")
+
+
+async def test_capture_of_a_worker_that_does_not_answer_is_kept(tmp_path: Path) -> None:
+    async with upstream(WHOLE) as backend:
+        endpoints = {"/chat": {"upstream": backend.url, "speaks": "legacy"}}
+        async with console_of(tmp_path, endpoints=endpoints, **TWO) as console:
+            async with client(console.running.at) as one:
+                one.send()
+                row = await console.row(state="ended")
+                stopped = serving(console)
+                os.kill(stopped, signal.SIGSTOP)
+                try:
+                    answer = await console.request(f"/api/v1/streams/{row['id']}/capture")
+                finally:
+                    os.kill(stopped, signal.SIGCONT)
+                assert (answer.status, answer.json["error"]["code"]) == (503, "OVERLOADED")
+                assert "does not answer" in answer.json["error"]["message"]
+            assert (await console.capture(row["id"]))[-1]["kind"] == "end"
 
 
 def serving(console: Console) -> int:

@@ -11,6 +11,7 @@ from streamweir_gateway.console.ended_capture import EndedCapture, kept_capture
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.recorded_heads import client_request
 from streamweir_gateway.console.request_recorder import RequestRecorder
+from streamweir_gateway.console.row import AttemptRow
 from streamweir_gateway.console.stream_log import RAW
 from streamweir_gateway.observability.record import RequestRecord
 
@@ -69,6 +70,20 @@ def test_ended_stream_is_packed_and_shown_as_its_recorder_would_be() -> None:
     ]
     assert (shown.meta, shown.count, shown.is_over) == (expected.meta, expected.count, True)
     assert (shown.left_out, shown.attempts, shown.first_event) == ({}, [], 0)
+
+
+def test_payload_of_a_stream_that_is_not_masked_yet_has_no_fact_of_it() -> None:
+    stream = recorder()
+    stream.attempts.append(AttemptRow(attempt=1, upstream="u", url=f"http://host/{KEY}", began_ms=0.0))
+    stream._session = f"session-{KEY}"
+    capture = kept_capture(stream)
+    payload = payload_of(capture)
+    assert (payload.is_masking, payload.entries, payload.attempts) == (True, [], [])
+    assert KEY not in repr(payload)
+    shown = masked(capture)
+    assert not shown.is_masking
+    assert shown.attempts[0].url is not None
+    assert KEY not in repr(shown)
 
 
 def test_ended_stream_is_masked_before_any_entry_is_shown() -> None:
