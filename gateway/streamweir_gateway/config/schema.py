@@ -62,7 +62,15 @@ def config_schema() -> dict[str, Any]:
     for name, keys in _ONE_OF_THESE.items():
         definitions[name].pop("required", None)
         definitions[name]["anyOf"] = [{"required": [key]} for key in keys]
+    _refer(definitions["Defaults"]["properties"], definitions["EndpointConfig"]["properties"])
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "$defs": definitions}
+
+
+def _refer(properties: dict[str, Any], shared: Mapping[str, Any]) -> None:
+    """Replace properties that are equal in the schema of endpoints by references to those."""
+    for key, value in properties.items():
+        if value == shared.get(key):
+            properties[key] = {"$ref": f"#/$defs/EndpointConfig/properties/{key}"}
 
 
 def _sections_below(section: type[Section]) -> Iterator[type[Section]]:
