@@ -1,4 +1,1 @@
-"""The console: a web page and an API that show operators each stream.
-
-`processes/console_process.py` runs it.
-"""
+"""The console: a web page and an API that show each stream. `processes/console_process.py` runs it."""

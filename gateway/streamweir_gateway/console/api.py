@@ -223,10 +223,7 @@ class ConsoleApi:
         await send_whole(send, 200, body, headers)
 
     def _capture(self, payload: CapturePayload) -> bytes:
-        """Return the capture file of a stream.
-
-        If the stream is under way, the file ends at its latest entry.
-        """
+        """Return the capture file of a stream. For a stream under way, the file ends at its latest entry."""
         made = self._lines(payload)
         made.feed(payload)
         made.flush()

@@ -41,20 +41,16 @@ class Masking(Protocol):
     @property
     def has_work(self) -> bool:
         """Whether `work` would mask any entry."""
-        ...
 
     @property
     def held_since(self) -> float | None:
         """The time of the oldest entry that is held back; None if no entry is held back."""
-        ...
 
     def work(self, most: int) -> None:
         """Mask the oldest entries, about `most` bytes of them."""
-        ...
 
     def release(self) -> None:
         """Mask the entries that are held back, although their lines may go on."""
-        ...
 
 
 class CaptureSource(Protocol):
@@ -63,44 +59,35 @@ class CaptureSource(Protocol):
     @property
     def masking(self) -> Masking:
         """Masks the log."""
-        ...
 
     @property
     def destination(self) -> Destination | None:
         """The upstream of the last attempt; None if no upstream was asked."""
-        ...
 
     @property
     def options(self) -> Mapping[str, Options]:
         """The options of each dialect in the last attempt, by its name."""
-        ...
 
     @property
     def attempts(self) -> Sequence[AttemptRow]:
         """The attempts so far."""
-        ...
 
     @property
     def left_out(self) -> Mapping[str, LeftOut]:
         """The bytes and lines that were left out of the log, by lane."""
-        ...
 
     @property
     def is_over(self) -> bool:
         """Whether the stream has ended."""
-        ...
 
     def facts(self) -> StreamFacts:
         """Return the facts, as far as they are known now."""
-        ...
 
     def entries(self, start: int) -> Iterable[NumberedEntry]:
         """Return the entries of the log from number `start` on, up to the first one that is not masked."""
-        ...
 
     def shown(self, text: str) -> str:
         """Return a text without secrets."""
-        ...
 
 
 def meta_of(source: CaptureSource) -> dict[str, Any]:

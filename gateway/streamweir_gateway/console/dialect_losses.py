@@ -13,10 +13,7 @@ from streamweir.translation.description import describe
 __all__ = ["dialect_losses"]
 
 _STANDARD = "standard"
-"""The name of the standard protocol.
-
-Its decoder can produce every event that an encoder may be unable to express.
-"""
+"""The name of the standard protocol. Its decoder can produce every event that encoders may lack."""
 
 
 def dialect_losses(dialects: Dialects) -> dict[str, Any]:

@@ -29,7 +29,6 @@ class MakeLines(Protocol):
 
     def __call__(self, payload: CapturePayload) -> CaptureLines:
         """Return that object for a stream; `payload` has the first part of its log."""
-        ...
 
 
 class _LiveCapture:

@@ -119,10 +119,7 @@ async def _answer(
 
 
 async def _pass_on(response: UpstreamResponse, send: Send, reader: AnswerReader | None) -> None:
-    """Send the answer piece by piece.
-
-    If the answer breaks off, do not end it, so that the viewer sees the break.
-    """
+    """Send the answer piece by piece. If it breaks off, do not end it, so that the viewer sees the break."""
     kept = [pair for pair in response.headers if pair[0].lower() in (b"content-type", b"x-request-id")]
     headers = [*kept, (b"x-streamweir-answered", b"gateway"), (b"x-accel-buffering", b"no")]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})

@@ -16,15 +16,12 @@ class Writes(Protocol):
 
     def response_started(self, status: int, headers: Headers) -> None:
         """Record the status and the headers."""
-        ...
 
     def writer(self) -> Callable[[bytes], None]:
         """Return the function that records each sent piece of the body."""
-        ...
 
     def heartbeat(self, data: bytes) -> None:
         """Record a sent heartbeat."""
-        ...
 
 
 class RecordedClient(ClientPort):

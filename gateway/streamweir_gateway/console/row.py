@@ -101,8 +101,7 @@ class AttemptRow(msgspec.Struct, kw_only=True):
     """One attempt at an upstream.
 
     Attributes:
-        ended: how the attempt ended, as in a capture file: `eof`, `broken`, `left` or `refused`; None during
-            it.
+        ended: how the attempt ended, as in a capture file: `eof`, `broken`, `left` or `refused`; None before.
         status: the status of the upstream's response.
         began_ms: milliseconds since the request arrived, as in the fields after it.
     """

@@ -84,10 +84,7 @@ class RowBook:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows, the newest first.
-
-        Rows of several processes are in the order in which the console got them.
-        """
+        """Yield the rows, the newest first. Rows of several processes are in the order of their arrival."""
         self.decode()
         rows = [*reversed(self._rows.values())]
         rows.sort(key=lambda row: row.began, reverse=True)

@@ -75,10 +75,7 @@ class Admission:
 
 
 class Permit:
-    """The permission for one attempt.
-
-    Until it is released, it counts towards the upstream's `max_streams`.
-    """
+    """The permission for one attempt. Until its release, it counts towards the upstream's `max_streams`."""
 
     __slots__ = ("_admission", "_is_trial")
 

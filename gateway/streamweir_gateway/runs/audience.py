@@ -30,7 +30,6 @@ class Audience(Protocol):
             options: the options of each dialect, by its name.
             write_timeout: the longest time in seconds for which a client may fail to read; None: no limit.
         """
-        ...
 
     def awaits_document(self, sink: EventSink) -> bool:
         """Note that the body is of a JSON type.
@@ -41,7 +40,6 @@ class Audience(Protocol):
             sink: the sink of the present attempt. A sink that copies lines of JSON copies a document too, and
                 needs no other.
         """
-        ...
 
     def open_document_sink(self, reader: StreamReader, data: bytes) -> EventSink | None:
         """Return the sink that copies one JSON document unchanged to the client. It replaces the last sink.
@@ -53,11 +51,9 @@ class Audience(Protocol):
         Returns:
             None if the document is of another dialect than the client's, and so has to be translated.
         """
-        ...
 
     def forward_headers(self, response: UpstreamResponse) -> None:
         """Forward the configured headers of the response, unless the client has got its headers."""
-        ...
 
     def send_at_once(self, now: float) -> bool:
         """Send the bytes of the last sink without waiting.
@@ -67,13 +63,10 @@ class Audience(Protocol):
         Args:
             now: `time.monotonic()`.
         """
-        ...
 
     @property
     def has_unsent(self) -> bool:
         """Whether bytes are left that `send_at_once` could not send."""
-        ...
 
     async def send(self) -> None:
         """Send the bytes of the last sink, and wait until the client has taken them."""
-        ...

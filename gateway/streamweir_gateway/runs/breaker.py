@@ -81,10 +81,7 @@ class CircuitBreaker:
         return TRIAL_SECONDS if self._has_trial else None
 
     def enter(self) -> bool:
-        """Let a request pass.
-
-        Return whether it is a trial; the caller of a trial has to call `leave` when the trial ends.
-        """
+        """Let a request pass; return whether it is a trial, whose caller has to call `leave` at its end."""
         if self._until is None:
             return False
         self._has_trial = True

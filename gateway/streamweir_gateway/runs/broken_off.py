@@ -6,7 +6,4 @@ __all__ = ["BrokenOff"]
 
 
 class BrokenOff(Exception):
-    """The response was left unfinished within its body.
-
-    When the app raises this, the server closes the connection.
-    """
+    """The response was left unfinished within its body. The server then closes the connection."""

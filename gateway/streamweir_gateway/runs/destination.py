@@ -136,11 +136,7 @@ class Destination:
             options: the options of each dialect, by its name.
         """
         return StreamReader(
-            self.config.speaks,
-            dialects=self.dialects,
-            options=options,
-            limits=self._limits,
-            **self._reading,
+            self.config.speaks, dialects=self.dialects, options=options, limits=self._limits, **self._reading
         )
 
     def scout(self, options: Mapping[str, Options], request_id: str) -> StreamNormalizer:

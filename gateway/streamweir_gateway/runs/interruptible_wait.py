@@ -22,8 +22,7 @@ class Interrupted(Exception):
 class InterruptibleWait:
     """A `with` block that `interrupt` ends by raising `Interrupted` in it.
 
-    The block belongs to the task that constructs it. It may be entered several times, but not while it is
-    entered.
+    The block belongs to the task that constructs it. It may be entered again, but not while entered.
     """
 
     __slots__ = ("_is_open", "_outer", "_sent", "_task")
@@ -42,10 +41,7 @@ class InterruptibleWait:
         return self._sent > 0
 
     def interrupt(self) -> None:
-        """Interrupt the block.
-
-        Do nothing if the task is not in the block, or if the task itself is the caller.
-        """
+        """Interrupt the block. Do nothing if the task is not in the block, or is itself the caller."""
         if self._is_open and asyncio.current_task() is not self._task:
             self._sent += 1
             self._task.cancel()

@@ -47,8 +47,7 @@ class Failure(NamedTuple):
     """The failure of an attempt that ended before its first output."""
 
     info: ErrorInfo | None
-    """The failure as clients see it. None: the upstream had too many streams, so there is nothing to report.
-    """
+    """The failure as clients see it. None: the upstream had too many streams, which is no failure."""
     status: int | None = None
     """The error status of the upstream; None without an error status."""
     was_asked: bool = True
@@ -63,18 +62,12 @@ class Failure(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """The rank of the failure.
-
-        The client gets the highest rank; failures of upstreams rank above the gateway's.
-        """
+        """The rank of the failure. The client gets the highest; an upstream's ranks above the gateway's."""
         return 0 if self.info is None else 2 if self.was_asked else 1
 
     @property
     def is_upstreams_fault(self) -> bool:
-        """Whether the breaker counts the failure.
-
-        A refused request does not count: the upstream may accept the next one.
-        """
+        """Whether the breaker counts the failure. Not for a refused request: the next one may be accepted."""
         if self.status is not None and self.status >= _ERRORS:
             return self.status >= _SERVER_ERRORS
         return self.info is not None and self.info.code in _UPSTREAMS_FAULT
@@ -125,10 +118,7 @@ class RetryPlan:
         return self._has_next or self._seconds_before_retry(failure) is not None
 
     def advance(self, failure: Failure) -> float | None:
-        """Move on to the next attempt.
-
-        Return the seconds to wait before it; None if there is no other attempt.
-        """
+        """Move on to the next attempt; return the seconds to wait, None if there is no other attempt."""
         if not self.can_follow(failure):
             return None
         seconds = self._seconds_before_retry(failure)

@@ -29,17 +29,14 @@ class AttemptFacts(Protocol):
     @property
     def stream(self) -> StreamNormalizer:
         """The reader and the pipeline of the attempt's stream."""
-        ...
 
     @property
     def failure(self) -> Failure | None:
         """The failure before the first event; None if a stream has begun."""
-        ...
 
     @property
     def is_broken(self) -> bool:
         """Whether the attempt ended before the body of the upstream did."""
-        ...
 
 
 class ClientFacts(Protocol):
@@ -48,7 +45,6 @@ class ClientFacts(Protocol):
     @property
     def dropped(self) -> Dropped | None:
         """The reason why sending to the client stopped early; None while the client is sent the stream."""
-        ...
 
 
 class DeliveryFacts(Protocol):
@@ -57,22 +53,18 @@ class DeliveryFacts(Protocol):
     @property
     def bytes(self) -> int:
         """The number of bytes of the body that have been sent."""
-        ...
 
     @property
     def status(self) -> int:
         """The status of the response."""
-        ...
 
     @property
     def is_started(self) -> bool:
         """Whether the headers have been sent."""
-        ...
 
     @property
     def supervisor(self) -> ClientFacts:
         """The supervisor of the delivery's client."""
-        ...
 
 
 class ReaderFacts(Protocol):
@@ -81,12 +73,10 @@ class ReaderFacts(Protocol):
     @property
     def at(self) -> int:
         """The sequence number of the next event to read."""
-        ...
 
     @property
     def position(self) -> Position | None:
         """The position from which the client resumes; None: the beginning."""
-        ...
 
 
 class StreamRecorder(Protocol):
@@ -94,14 +84,9 @@ class StreamRecorder(Protocol):
 
     def asked(self, incoming: Incoming, body: bytes) -> None:
         """Note the client's request."""
-        ...
 
     def attempt_began(
-        self,
-        attempt: int,
-        destination: Destination,
-        stream: StreamNormalizer,
-        options: Mapping[str, Options],
+        self, attempt: int, destination: Destination, stream: StreamNormalizer, options: Mapping[str, Options]
     ) -> None:
         """Note that an upstream is asked.
 
@@ -111,19 +96,15 @@ class StreamRecorder(Protocol):
             stream: translates the answer.
             options: the options of each dialect, by its name.
         """
-        ...
 
     def sent(self, request: UpstreamRequest) -> None:
         """Note a request that is sent to the upstream."""
-        ...
 
     def given(self, facts: Mapping[str, str]) -> None:
         """Note facts from the requests that the decoder of the answer needs."""
-        ...
 
     def answered(self, response: UpstreamResponse) -> None:
         """Follow a response whose body has not been read yet."""
-        ...
 
     def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
         """Note that an attempt is over.
@@ -133,7 +114,6 @@ class StreamRecorder(Protocol):
             error: the error that ended the stream of the attempt; None if it ended well.
             facts: the facts about the attempt.
         """
-        ...
 
     def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
         """Wrap the client, so that each piece sent to it is recorded.
@@ -143,12 +123,9 @@ class StreamRecorder(Protocol):
             reports_relays: whether each piece comes from a read that is relayed at once and that `on_relayed`
                 of the response reports. The recorder may then take both the read and the piece there.
         """
-        ...
 
     def delivered_by(self, delivery: DeliveryFacts) -> None:
         """Note the delivery that sends the stream to the client."""
-        ...
 
     def reads_run(self, reader: ReaderFacts) -> None:
         """Note the reader of a stored run: the request has no upstream of its own."""
-        ...

@@ -48,10 +48,7 @@ _Headers: TypeAlias = dict[str, list[tuple[str, str]]]
 _IDENTITY: Final[_Headers] = {"accept-encoding": [("Accept-Encoding", "identity")]}
 _URL_CHARACTERS: Final = "!$%&'()*+,/:;=?@[]~"
 _PARAMETER_CHARACTERS: Final = _URL_CHARACTERS.replace(";", "").replace("&", "")
-"""The characters of a parameter that are sent unescaped.
-
-A `;` becomes `%3B`: some servers end a parameter there.
-"""
+"""The characters of a parameter that are sent unescaped. Not `;`: some servers end a parameter there."""
 
 
 class UpstreamRequestBuilder:
@@ -77,9 +74,7 @@ class UpstreamRequestBuilder:
         named = (name for name in endpoint.forward_headers if name.lower() not in _SETTLED)
         self._configured = {name.lower(): [(name, value)] for name, value in upstream.headers}
         self._selection = request_selection(
-            (*ALWAYS, *named),
-            ours=self._configured,
-            sends_body_on=endpoint.request.kind == "passthrough",
+            (*ALWAYS, *named), ours=self._configured, sends_body_on=endpoint.request.kind == "passthrough"
         )
         self._query = frozenset(endpoint.forward_query)
         self._takes_query = endpoint.appends_rest

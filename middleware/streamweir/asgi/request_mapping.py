@@ -158,9 +158,7 @@ class RequestMapping:
                 )
 
     def takes(self, scope: Scope, protocol: str) -> bool:
-        """Return whether a request is mapped: it has a body of a JSON type, in another protocol than the
-        application's.
-        """
+        """Return whether a request is mapped: its body is JSON by its type, in another protocol."""
         if protocol not in self._readers or scope["method"] not in _WITH_BODY:
             return False
         return is_json_type(scope["headers"]) and _may_have_body(scope["headers"])

@@ -107,9 +107,7 @@ class _Response:
         return self._stream is not None and not self._ended and not self._ownership.taken
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Pass on a message of the application. This is a plain function: one more coroutine would double the
-        cost.
-        """
+        """Pass on a message of the application. A coroutine function would cost twice as much."""
         kind = message["type"]
         if kind == "http.response.body":
             self._ended = not message.get("more_body")

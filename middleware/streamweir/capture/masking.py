@@ -202,9 +202,7 @@ def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _overlap(text: str, secret: str) -> int:
-    """Return the length of the longest end of `text` with which `secret` begins; 0 if it is shorter than
-    `SHORTEST`.
-    """
+    """Return the length of the longest end of `text` that begins `secret`; 0 if shorter than `SHORTEST`."""
     for length in range(min(len(secret) - 1, len(text)), SHORTEST - 1, -1):
         if text.endswith(secret[:length]):
             return length

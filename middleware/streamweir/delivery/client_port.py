@@ -11,10 +11,7 @@ __all__ = ["ClientPort", "cannot_write"]
 
 
 class ClientPort(Protocol):
-    """Sends one response to one client.
-
-    A host that can only send leaves the other methods to their defaults.
-    """
+    """Sends one response to one client. A host that can only send keeps the defaults of other methods."""
 
     def send_start(self, status: int, headers: Headers) -> Awaitable[None]:
         """Send the status and the headers.
@@ -22,7 +19,6 @@ class ClientPort(Protocol):
         Raises:
             OSError: the client has left.
         """
-        ...
 
     def send_body(self, data: bytes, more: bool) -> Awaitable[None]:
         """Send a piece of the body; if `more` is False, it is the last piece.
@@ -32,7 +28,6 @@ class ClientPort(Protocol):
         Raises:
             OSError: the client has left.
         """
-        ...
 
     @property
     def write(self) -> Callable[[bytes], bool]:

@@ -19,15 +19,12 @@ class Source(Protocol):
 
     def lose_client(self) -> None:
         """Continue without the client if the source is allowed to; otherwise end."""
-        ...
 
     def abandon(self) -> None:
         """End now. Called if the client was cut off, or has left twice."""
-        ...
 
     def run_out(self, due: Due) -> None:
         """End because the clock's entry `due` has run out: a timeout of the source, or `settled`.
 
         Only called if the clock of the delivery has a source.
         """
-        ...

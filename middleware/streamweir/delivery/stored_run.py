@@ -45,8 +45,7 @@ logger = logging.getLogger("streamweir")
 
 
 class StoredRunDelivery(Delivery):
-    """Delivers a run. A subclass calls `_read_from` once, and also inherits from the delivery class of its
-    shell.
+    """Delivers a run. A subclass calls `_read_from` once, and inherits from the delivery class of its shell.
 
     Attributes:
         reader: the reader of the run.

@@ -12,8 +12,7 @@
 The clock is looked at when something can be due, so that an event costs no timer. On asyncio a stream costs
 no task either, and all streams share one timer (`ClockSweep`).
 
-Source: the configuration contract (`heartbeat`, `timeouts.write`); the standard protocol 1.1, sections 3.8
-and 6.
+Source: the configuration contract (`heartbeat`, `timeouts.write`); the protocol 1.1, sections 3.8 and 6.
 """
 
 from __future__ import annotations
@@ -67,9 +66,7 @@ class DeliverySupervisor:
         self._scheduler.watch(self._look)
 
     def limit_rest(self, seconds: float) -> None:
-        """Limit the time for sending the remaining bytes, in seconds, because the source was ended from
-        outside.
-        """
+        """Limit the time for the remaining bytes, in seconds, because the source was ended from outside."""
         self._rest_until = time.monotonic() + seconds
         self.update()
 
@@ -92,9 +89,7 @@ class DeliverySupervisor:
             self._source.abandon()
 
     def close(self) -> None:
-        """Stop watching, because the delivery is over. References are dropped, so that no cycle is left
-        behind.
-        """
+        """Stop watching, because the delivery is over. References are dropped, so that no cycle is left."""
         if self.delivery is not None:
             self.delivery.client.watch(None)
         self._scheduler.close()

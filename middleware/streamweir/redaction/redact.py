@@ -187,9 +187,7 @@ def _is_encoded_secret(word: str, rules: Callable[[str], str]) -> bool:
 
 
 def _head(text: str, limit: int) -> str:
-    """Return the part of `text` that is searched; it ends with a whole word, because half a secret cannot
-    be recognised.
-    """
+    """Return the searched part of `text`; it ends with a whole word, as half a secret is not recognised."""
     scanned = min(SCAN_LIMIT, max(_SCANNED_AT_LEAST, _SCANNED_PER_SHOWN * limit))
     if len(text) <= scanned:
         return text.replace("\r", "\n")

@@ -34,7 +34,6 @@ class AppendSoon(Protocol):
         stored: Stored,
     ) -> None:
         """Append like `RunStore.append`; call `stored` with the outcome, possibly before this returns."""
-        ...
 
 
 class EagerStore(RunStore, Protocol):

@@ -56,15 +56,7 @@ class OwnedRun:
         max_bytes: the most bytes of JSON that its events may take.
     """
 
-    def __init__(
-        self,
-        store: RunStore,
-        name: str,
-        token: str,
-        *,
-        ttl: float,
-        max_bytes: int,
-    ) -> None:
+    def __init__(self, store: RunStore, name: str, token: str, *, ttl: float, max_bytes: int) -> None:
         self.name: Final = name
         self.detached: Detached | None = None
         self.events = 0
@@ -192,13 +184,7 @@ class OwnedRun:
             self._resolve(self._discard())
             return
         self._append_soon(
-            self.name,
-            self._token,
-            batch.at,
-            batch.stored,
-            ttl=self._ttl,
-            ends=self._ends,
-            stored=self._go_on,
+            self.name, self._token, batch.at, batch.stored, ttl=self._ttl, ends=self._ends, stored=self._go_on
         )
 
     def _go_on(self, error: StreamweirError | None = None) -> None:

@@ -116,12 +116,7 @@ class CommandPipeline:
         return answers
 
     def send(
-        self,
-        script: Script,
-        names: bytes,
-        count: int,
-        arguments: Sequence[_Argument],
-        answered: Answered,
+        self, script: Script, names: bytes, count: int, arguments: Sequence[_Argument], answered: Answered
     ) -> None:
         """Run a script at the server without waiting for the answer.
 

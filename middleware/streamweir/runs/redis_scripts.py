@@ -90,9 +90,7 @@ redis.call('SET', KEYS[3], 1, 'PX', ARGV[3])
 redis.call('SET', KEYS[4], 1, 'PX', ARGV[5])
 return 1
 """)
-"""Arguments: token, about, lease, time to live while it runs and after its end (ms). Result: 1, or 0 if the
-run exists.
-"""
+"""Arguments: token, about, lease, its times to live running and ended (ms). Result: 1, or 0 if it exists."""
 
 APPEND: Final = Script(
     _PUSH
@@ -156,9 +154,7 @@ LOOK: Final = Script("""
 local m = redis.call('HMGET', KEYS[1], 'about', 'n', 'end')
 return {m[1], m[2], m[3], redis.call('EXISTS', KEYS[3]), redis.call('LLEN', KEYS[2])}
 """)
-"""No arguments. Result: about, number of events, time of the end, whether it is owned, length of the list of
-events.
-"""
+"""No arguments. Result: about, number of events, time of the end, whether owned, length of the list."""
 
 READ: Final = Script(f"""
 local events = redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[1] + {PAGE_EVENTS - 1})
@@ -255,9 +251,7 @@ local in_the_way = 1
 if room > 0 then in_the_way = 1 - room / before end
 return string.format('%.6f', math.max(began + seconds * in_the_way - now, 0.001))
 """)
-"""Arguments: requests, seconds. Result: the seconds to wait, as text. The sliding window is that of
-`RateLimiter`.
-"""
+"""Arguments: requests, seconds. Result: the seconds to wait, as text. The window is that of `RateLimiter`."""
 
 TAKE_BACK: Final = Script("""
 local count = tonumber(redis.call('HGET', KEYS[1], 'count'))

@@ -320,9 +320,7 @@ def _number(stored: bytes | None) -> int | None:
 
 
 class _OwnedRun:
-    """A run that this store object appends to: readers in this process need not ask the server for its
-    length.
-    """
+    """A run that this store object appends to: readers in this process need not ask for its length."""
 
     __slots__ = ("_changed", "events", "mark_gone_at", "names", "token")
 

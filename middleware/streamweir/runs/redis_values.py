@@ -29,9 +29,7 @@ class RedisValues:
         await self._pipeline.call_commands([("SET", self._name(name), value, "PX", milliseconds)])
 
     async def get_many(self, names: Sequence[str], milliseconds: int) -> list[bytes | None]:
-        """Return the values of many names in one round trip, and keep each for this many milliseconds from
-        now.
-        """
+        """Return the values of names in one round trip, and keep each for so many milliseconds from now."""
         if not names:
             return []
         commands = [("GETEX", self._name(name), "PX", milliseconds) for name in names]

@@ -14,9 +14,7 @@ from streamweir.runs.redis_health import BROKEN, connect
 __all__ = ["Channel", "RunWakeups"]
 
 _LINGER_SECONDS: Final = 5.0
-"""The time for which a channel is kept after its last listener left, because a reader listens again for each
-page.
-"""
+"""The time for which a channel is kept after the last listener, as readers listen again for each page."""
 
 _RECONNECT_SECONDS: Final = 0.2
 _SILENCE_SECONDS: Final = 2.0

@@ -56,9 +56,7 @@ _LOOK_SECONDS: Final = 1.0
 """The longest time between two checks for a cancel from another process."""
 
 _UNREAD_SECONDS: Final = 1.5
-"""The shortest time after which a run counts as unread: readers in other processes report themselves once a
-second.
-"""
+"""The shortest time after which a run counts as unread: readers in other processes report once a second."""
 
 StopReason: TypeAlias = Literal["cancelled", "client_gone"]
 
@@ -98,11 +96,9 @@ class RunSource(Protocol):
 
     async def end(self, reason: StopReason) -> None:
         """End the stream on request, which is not a failure."""
-        ...
 
     def abandon(self) -> None:
         """Drop the stream: the run is fenced, and no later event of the source is delivered."""
-        ...
 
 
 class ResumableRun:
@@ -123,22 +119,12 @@ class ResumableRun:
     """
 
     def __init__(
-        self,
-        store: RunStore,
-        handle: str,
-        *,
-        owner: str | None,
-        retention: Retention,
-        unread: UnreadLimits,
+        self, store: RunStore, handle: str, *, owner: str | None, retention: Retention, unread: UnreadLimits
     ) -> None:
         self.handle: Final = handle
         self.name: Final = run_name(owner, handle)
         self.owned: Final = OwnedRun(
-            store,
-            self.name,
-            secrets.token_hex(16),
-            ttl=retention.ttl,
-            max_bytes=retention.max_bytes,
+            store, self.name, secrets.token_hex(16), ttl=retention.ttl, max_bytes=retention.max_bytes
         )
         self._store: Final = store
         self._unread: Final = unread

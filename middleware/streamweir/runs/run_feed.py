@@ -43,21 +43,17 @@ class FeedTarget(Protocol):
     @property
     def is_open(self) -> bool:
         """Whether `open` has been called."""
-        ...
 
     @property
     def resumes_itself(self) -> bool:
         """Whether the client itself resumes the run after a body without an end."""
-        ...
 
     @property
     def sink(self) -> Writer:
         """The writer of the response."""
-        ...
 
     def open(self, source: Source) -> None:
         """Open the writer for a run with this source."""
-        ...
 
 
 class RunFeed:
@@ -90,9 +86,7 @@ class RunFeed:
         self._copied_to = 0
         """The position after the last event whose copied frames have been written."""
         self._is_at_position = False
-        """Set once the events before the client's position are written or dropped; positions are not compared
-        from then on.
-        """
+        """Set once the events before the client's position are past; then positions are not compared."""
 
     def write(self, batch: Batch) -> None:
         """Write the next batch.

@@ -34,9 +34,7 @@ TOUCH_SECONDS: Final = 1.0
 """The seconds between two notes in the store that a reader still reads the run."""
 
 _ORPHAN_SECONDS: Final = 1.0
-"""The seconds after the expiry of its lease when a run counts as lost; its owner may only be slow before
-that.
-"""
+"""The seconds after the expiry of its lease when a run is lost; before, its owner may only be slow."""
 
 CutShort: TypeAlias = Literal["STORE_UNAVAILABLE", "RUN_LOST"]
 
@@ -99,9 +97,7 @@ class RunReader:
 
     @property
     def has_last(self) -> bool:
-        """Whether the last event of a local run has been read: that event is sent with the end of
-        the body.
-        """
+        """Whether the last event of a local run was read: that event is sent with the end of the body."""
         owned = self._owned
         return owned is not None and owned.ended and self.at >= owned.events
 

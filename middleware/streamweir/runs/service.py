@@ -26,15 +26,7 @@ from streamweir.runs.run_reader import RunReader
 from streamweir.runs.store import RunStore
 from streamweir.runs.stored_event import UnreadableRun
 
-__all__ = [
-    "ForeignPosition",
-    "NothingLeft",
-    "RunError",
-    "RunExists",
-    "RunGone",
-    "RunNotFound",
-    "RunService",
-]
+__all__ = ["ForeignPosition", "NothingLeft", "RunError", "RunExists", "RunGone", "RunNotFound", "RunService"]
 
 _CANCEL_SECONDS: Final = 2.0
 """The longest time for which `cancel` waits for the end of the run."""
@@ -240,9 +232,7 @@ class RunService(Generic[Run]):
     async def latest(
         self, owner: str | None, kind: str, value: str, *, serves: Callable[[About], bool]
     ) -> FoundRun | None:
-        """Return the newest of the runs that `find` yields and that are still running; None if no
-        such run exists.
-        """
+        """Return the newest of the runs that `find` yields and that are still running; None without one."""
         async for found in self.find(owner, kind, value, serves=serves):
             if found.state.state == "running":
                 return found

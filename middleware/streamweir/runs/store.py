@@ -46,9 +46,7 @@ class UnreadableValue(StoreUnavailable):
 
 
 class RunLost(StreamweirError):
-    """The caller may not change the run: the token or the position does not match, or the run has ended or is
-    unknown.
-    """
+    """The caller may not change the run: wrong token or position, or the run has ended or is unknown."""
 
 
 class Signals(NamedTuple):
@@ -140,9 +138,7 @@ class RunStore(Protocol):
         """Return once event `at` is stored, the run is no longer running, or `seconds` have passed."""
 
     async def seize(self, run: str, at: int, events: Sequence[bytes], *, ttl: float) -> bool:
-        """End a running run whose lease has expired and that has `at` events; return whether this call ended
-        it.
-        """
+        """End a running run with an expired lease that has `at` events; return whether this call ended it."""
 
     async def ask_to_cancel(self, run: str) -> None:
         """Ask the owner to end the run; the owner learns this from `renew`."""

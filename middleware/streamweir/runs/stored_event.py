@@ -82,9 +82,7 @@ class EventWriter:
         return b'[%d,"%b",%b,%b]' % (timestamp, type(event).type.encode(), written, write_json(fields))
 
     def run(self, event: Content | Thinking, texts: Sequence[str], timestamp: int) -> list[bytes]:
-        """Return the pieces of a text run in the form of the store; they differ from `event` only in their
-        text.
-        """
+        """Return the pieces of a text run as the store has them; they differ from `event` only in text."""
         if event is not self._piece:
             fields = _fields(event.with_text(""))
             del fields["content"]

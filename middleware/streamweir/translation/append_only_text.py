@@ -41,9 +41,7 @@ class AppendOnlyText:
         self._messages: OrderedDict[_Key, _Message] = OrderedDict()
         self._alike: Content | None = None
         self._going_on: _Message | None = None
-        """The message that `_alike` belongs to; None unless the last event was a piece that `_alike`
-        describes.
-        """
+        """The message that `_alike` belongs to; None unless the last event was such a piece."""
 
     def append(self, event: Content) -> Content | None:
         """Return the part of `event` that the client can append: all of it unless it replaces text; None if

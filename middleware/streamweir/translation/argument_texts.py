@@ -1,5 +1,4 @@
-"""The arguments of calls as the upstream wrote them, for whole answers whose protocol shows arguments as
-text.
+"""The arguments of calls as the upstream wrote them, for whole answers that show arguments as text.
 
 A client sends the text of a whole answer back, and some upstreams compare it with the text that they wrote.
 Source: the conversation contract, section 2 (`arguments_text`).

@@ -40,17 +40,14 @@ class Evidence(Protocol):
     @property
     def started(self) -> bool:
         """Whether an event has come."""
-        ...
 
     @property
     def complete(self) -> bool:
         """Whether there is soft evidence of a proper end."""
-        ...
 
     @property
     def waits(self) -> bool:
         """Whether a person was asked, and the upstream may continue in this connection."""
-        ...
 
 
 class Durations(Protocol):
@@ -59,22 +56,18 @@ class Durations(Protocol):
     @property
     def first_event(self) -> float | None:
         """From the request to the first event."""
-        ...
 
     @property
     def idle(self) -> float | None:
         """Between two reads."""
-        ...
 
     @property
     def total(self) -> float | None:
         """For the whole stream."""
-        ...
 
     @property
     def waiting(self) -> float | None:
         """Between two reads while a person is asked."""
-        ...
 
 
 class StreamClock:

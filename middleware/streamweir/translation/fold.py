@@ -52,9 +52,7 @@ _MESSAGE_BYTES: Final = 256
 _CHANNEL_BYTES: Final = 512
 """Bytes that each message and each channel counts in addition to its text."""
 _NEW_MESSAGE_BYTES: Final = 4 << 10
-"""An upper bound of the bytes that a new message in a new channel counts in addition to its text, names
-included.
-"""
+"""An upper bound of the bytes that a new message in a new channel counts beside its text, with names."""
 
 
 class KeptJson(msgspec.Struct, frozen=True, gc=False):

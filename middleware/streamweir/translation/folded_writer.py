@@ -80,9 +80,7 @@ class FoldedWriter:
 
     @property
     def _failure(self) -> Error | None:
-        """The error that replaces an answer that was not understood, if the client's protocol has no
-        warnings; else None.
-        """
+        """The error for an answer that was not understood, if the client gets no warnings; else None."""
         if self._encoder.warns or not any(warning.is_not_understood for warning in self._fold.warnings):
             return None
         return not_understood_error()

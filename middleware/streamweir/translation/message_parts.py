@@ -249,9 +249,7 @@ class PartList:
         self._close(list(self._open))
 
     def _message(self, event: Content, message_id: str | None) -> _Message:
-        """Return the message that a piece belongs to; a piece without an id after a complete message begins a
-        new one.
-        """
+        """Return the message of a piece; after a complete message, a piece without an id begins a new one."""
         key = (event.channel, message_id)
         message = self._messages.get(key)
         over = message is not None and message.is_complete and message_id is None

@@ -146,9 +146,7 @@ class MessageState:
 
     @property
     def reason(self) -> Reason | None:
-        """Why the last stream ended; for protocol 1.0, which has no reasons, a reason derived from the
-        status.
-        """
+        """Why the last stream ended; for protocol 1.0, which has no reasons, one derived from the status."""
         end = self._fold.end
         return (end.reason or REASON_OF_STATUS[end.status]) if end else None
 

@@ -75,10 +75,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     if framing == "json":
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
         return FoldedWriter(
-            request_id,
-            encoder,
-            limit=limit,
-            is_own=lambda: source is not None and source.dialect is dialect,
+            request_id, encoder, limit=limit, is_own=lambda: source is not None and source.dialect is dialect
         )
     chosen: Any = open_framing(encoder, framing)
     if run is not None:

@@ -58,9 +58,7 @@ class ToolCall(msgspec.Struct, kw_only=True):
         }
 
     def start(self, event: ToolCallStart) -> None:
-        """Note a reported start. A start that was made up when a run is resumed has fewer facts, and
-        overwrites none.
-        """
+        """Note a reported start. One made up for a resumed run has fewer facts, and overwrites none."""
         if event.tool_name != UNNAMED:
             self.tool_name = event.tool_name
         self.description = event.description or self.description

@@ -200,15 +200,11 @@ class Translator:
             attach(taps, self.stream.reader, self.stream.pipeline)
 
     def write_to(self, sink: EventSink) -> None:
-        """Pass the events to `sink` instead of the writer, from the next one on; no bytes are returned any
-        more.
-        """
+        """Pass events to `sink` instead of the writer, from the next on; no bytes are returned any more."""
         self.stream.pipeline.write_to(sink)
 
     def release_writer(self) -> Writer:
-        """Return the writer to a sink that takes its bytes from now on; the calls of this object return no
-        more bytes.
-        """
+        """Return the writer to a sink that takes its bytes from now on; this object returns no more bytes."""
         writer = self.writer
         if isinstance(writer, StreamWriter):
             self.writer = writer.twin()

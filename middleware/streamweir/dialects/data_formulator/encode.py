@@ -170,9 +170,7 @@ class DataFormulatorEncoder(Encoder):
         return {**result, **self._own(event, "iteration")}
 
     def _progress(self, event: ToolCallProgress) -> _Message | None:
-        """Return the message of the action that a call has become; None if the progress has no place in the
-        protocol.
-        """
+        """Return the message of the action that a call became; None if the protocol has no place for it."""
         own = self._own(event)
         if "action" not in own:
             self._lose("tool call progress")

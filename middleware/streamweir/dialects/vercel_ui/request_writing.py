@@ -37,9 +37,7 @@ def _approval_of(answer: Answer) -> str | None:
 
 
 def _turns(messages: Iterable[Message], approvals: Mapping[str, Answer], outgoing: Outgoing) -> list[Turn]:
-    """Return the messages of a page: the assistant's texts and calls up to the next question are one
-    message.
-    """
+    """Return a page's messages: the assistant's texts and calls up to a question are one message."""
     turns: list[Turn] = []
     calls: dict[str, Turn] = {}
     for message in messages:

@@ -98,9 +98,7 @@ class LifetimeRules(RunStoreRules):
 
     @in_event_loop
     async def test_what_is_discarded_is_gone_for_its_time(self) -> None:
-        """Check that a discarded run has no events while its handle stays taken, and that a repeated
-        discard succeeds.
-        """
+        """Check that a discarded run has no events, a taken handle, and that a repeated discard succeeds."""
         async with self._store() as store:
             run = await claimed(store)
             await store.append(run, "t", 0, [b"1"], ttl=TTL)

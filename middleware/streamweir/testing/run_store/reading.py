@@ -45,9 +45,7 @@ class ReadingRules(RunStoreRules):
 
     @in_event_loop
     async def test_nothing_is_missed_between_looking_and_waiting(self) -> None:
-        """Check that readers in another process that look, read and wait in turns get every event in
-        order.
-        """
+        """Check that readers in another process that look, read and wait by turns get all events in order."""
         async with self._two_stores() as (store, other):
             run = await claimed(store)
             read: list[list[bytes]] = [[] for _ in range(5)]

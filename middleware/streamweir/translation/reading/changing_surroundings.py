@@ -26,9 +26,7 @@ from streamweir.translation.reading.surroundings import (
 __all__ = ["ChangingSurroundings", "has_id"]
 
 _MOST_MISSES: Final = 3
-"""After this many texts in a row that differ from the latest block in a number, that number counts as a
-counter.
-"""
+"""After this many texts in a row that differ from the latest block in a number, it counts as a counter."""
 
 _NAME: Final = rb"(?:event: [^\r\n]*\n)?"
 _WITH_ID: Final = re.compile(rb"%bid: ([^\r\n]*)\n%bdata: ?" % (_NAME, _NAME))

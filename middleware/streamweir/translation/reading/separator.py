@@ -7,9 +7,7 @@ from typing import Final
 __all__ = ["Separator"]
 
 _LONG: Final = 256
-"""If the separator has at least this many bytes, only a part is searched for: long searches need
-preparation.
-"""
+"""If the separator has at least this many bytes, a part is searched for: long searches need preparation."""
 
 _PART: Final = 96
 """The most bytes of that part: Python searches for fewer than 100 bytes without preparation."""

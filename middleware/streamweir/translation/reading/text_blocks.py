@@ -18,8 +18,7 @@ __all__ = ["AnySurroundings", "TextBlocks", "holds_block", "usual_surroundings"]
 AnySurroundings = Surroundings | ChangingSurroundings
 
 _MOST_LEARNED: Final = 3
-"""The most times that the surroundings of one template are learned: with an id that counts up they never fit.
-"""
+"""The most times that the surroundings of one template are learned: with a growing id they never fit."""
 
 _PROBES: Final = 24
 """The number of blocks that are read one by one while there is no current template."""
