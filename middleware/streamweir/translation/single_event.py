@@ -16,7 +16,7 @@ import msgspec
 from streamweir.codec.detector import Detector
 from streamweir.codec.head_messages import head_messages
 from streamweir.codec.standard_events import is_standard
-from streamweir.errors import MalformedEvent, ProtocolError
+from streamweir.errors import ProtocolError
 from streamweir.events import (
     EVENT_TYPES,
     WIRE_FIELDS,
@@ -28,7 +28,8 @@ from streamweir.events import (
     wire_metadata,
 )
 from streamweir.framing.blank import BOM
-from streamweir.jsontext import parse_json, write_json
+from streamweir.jsontext import write_json
+from streamweir.optional_json import json_object
 from streamweir.options.limits import Limits
 from streamweir.stages import REASON_OF_STATUS, ErrorSanitizer, passed_on
 from streamweir.translation.items import events_of
@@ -79,13 +80,7 @@ def parse_stream_line(line: str | bytes) -> dict[str, Any] | None:
     None for a blank line, a comment, another SSE field, `[DONE]`, and data that is no JSON object.
     """
     data = _bytes_of(line).strip().removeprefix(BOM).strip().removeprefix(b"data:").strip()
-    if not data.startswith(b"{"):
-        return None
-    try:
-        value = parse_json(data)[0]
-    except MalformedEvent:
-        return None
-    return value if isinstance(value, dict) else None
+    return json_object(data) if data.startswith(b"{") else None
 
 
 def _bytes_of(text: str | bytes) -> bytes:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from streamweir.codec.head_messages import head_message
 from streamweir.codec.message_kinds import message_kind
-from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 
@@ -65,10 +64,7 @@ class DecodeStats:
             self.has_any = not (is_end and all(map(_is_about_the_run, known)))
 
     def _name(self, frame: Frame) -> None:
-        try:
-            value = frame.json()
-        except MalformedEvent:
-            value = None
+        value = frame.json_or(None)
         word: Any = value.get("type") if type(value) is dict else None
         if word is not None and word in self._types:  # a message is named by its type first of all
             return

@@ -40,6 +40,7 @@ from streamweir.events import (
 )
 from streamweir.framing import Frame, LineFraming, with_data
 from streamweir.jsontext import has_repeated_key, parse_json, valid_utf8, write_json
+from streamweir.optional_json import json_or
 from streamweir.redaction import REDACTED, is_secret_name
 from streamweir.stages import ErrorSanitizer
 from streamweir.stages.safe_report import SENTENCES, WITHHELD, CancelledReport, SafeReport
@@ -245,10 +246,7 @@ def without_failures(data: bytes, *, is_code: Callable[[str], bool], is_unread: 
     """
     if not may_name_failure(data.decode(errors="replace")):
         return None
-    try:
-        value = parse_json(data)[0]
-    except MalformedEvent:
-        return None
+    value = json_or(data)
     safe = _withheld(value, is_code, is_unread)
     return None if safe == value else write_json(safe)
 
