@@ -31,31 +31,24 @@ class BodyLanes:
 
     Args:
         log: the log of the stream.
-        await_mask: takes each entry that may hold secrets.
 
     Attributes:
         position: the position of the present attempt; None before the first attempt.
     """
 
-    __slots__ = ("_await_mask", "_log", "_most_bytes", "_reads", "_writes", "position")
+    __slots__ = ("_log", "_most_bytes", "_reads", "_writes", "position")
 
-    def __init__(self, log: StreamLog, await_mask: Callable[[list[Any]], None]) -> None:
+    def __init__(self, log: StreamLog) -> None:
         self.position: Position | None = None
         self._log = log
-        self._await_mask = await_mask
         self._most_bytes = size_of_parts(log.max_bytes)
         """The most bytes that one entry may have."""
         self._reads = 0
         self._writes = 0
 
-    def add(self, entry: Entry) -> None:
-        """Add an entry that holds no secrets."""
-        self._log.add(entry)
-
-    def add_raw(self, entry: list[Any], size: int = 0) -> None:
-        """Add an entry that may hold secrets."""
+    def add(self, entry: Entry, size: int = 0) -> None:
+        """Add an entry that holds `size` bytes."""
         self._log.add(entry, size)
-        self._await_mask(entry)
 
     def flush(self) -> None:
         """Do nothing: entries of this class are in the log at once."""
@@ -65,7 +58,7 @@ class BodyLanes:
 
     def reader(self, attempt: int) -> Callable[[bytes], None]:
         """Return the function that records each read of the present response."""
-        add, await_mask, monotonic, position = self._log.add, self._await_mask, time.monotonic, self.position
+        add, monotonic, position = self._log.add, time.monotonic, self.position
         most = self._most_bytes
         assert position is not None, "an attempt has begun"
 
@@ -79,7 +72,6 @@ class BodyLanes:
                     self._add_parts(entry)
                 else:
                     add(entry, size)
-                    await_mask(entry)
                 self._reads += 1
 
         return read
@@ -91,7 +83,7 @@ class BodyLanes:
 
     def writer(self) -> Callable[[bytes], None]:
         """Return the function that records each piece of the response's body."""
-        add, await_mask, monotonic = self._log.add, self._await_mask, time.monotonic
+        add, monotonic = self._log.add, time.monotonic
         most = self._most_bytes
 
         def written(data: bytes) -> None:
@@ -102,7 +94,6 @@ class BodyLanes:
                 self._add_parts(entry)
             else:
                 add(entry, len(data))
-                await_mask(entry)
             self._writes += 1
 
         return written
@@ -111,7 +102,7 @@ class BodyLanes:
         """Record a heartbeat, which belongs to no read."""
         position = self.position
         sequence = None if position is None else position.written
-        self.add_raw(
+        self.add(
             ["write", time.monotonic(), data, HEARTBEAT, sequence, self._writes, RAW],
             len(data),
         )
@@ -120,4 +111,4 @@ class BodyLanes:
     def _add_parts(self, entry: list[Any]) -> None:
         """Add a large read or write as several parts, so that the log can leave out some of them."""
         for part in parts_of(entry, self._most_bytes):
-            self.add_raw(part, len(part[2]))
+            self.add(part, len(part[2]))

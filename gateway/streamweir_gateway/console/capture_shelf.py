@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 
 from streamweir_gateway.console.ended_capture import KeptCapture
 
@@ -42,16 +41,21 @@ class CaptureShelf:
         self._order.append(capture)
         self.size += capture.size
 
-    def shrink(self) -> Iterator[tuple[KeptCapture, bool]]:
+    @property
+    def is_full(self) -> bool:
+        """Whether `shrink` would drop a capture."""
+        return bool(self._order) and (self.size > self.max_bytes or len(self._order) > self.max_streams)
+
+    def shrink(self) -> list[tuple[KeptCapture, bool]]:
         """Drop the oldest captures until all limits hold.
 
-        Yields:
+        Returns:
             Each dropped capture, and whether it was dropped for its bytes, not for the number of captures.
         """
-        while self._order and (
-            (is_for_bytes := self.size > self.max_bytes) or len(self._order) > self.max_streams
-        ):
+        dropped: list[tuple[KeptCapture, bool]] = []
+        while self.is_full:
             capture = self._order.popleft()
             del self._kept[capture.row_id]
+            dropped.append((capture, self.size > self.max_bytes))
             self.size -= capture.size
-            yield capture, is_for_bytes
+        return dropped

@@ -24,23 +24,27 @@ class Writes(Protocol):
         """Record a sent heartbeat."""
 
 
-class RecordedClient(ClientPort):
-    """Sends a response through another client, and records it.
+class RecordedClient:
+    """Sends a response through another client, and records it. It is a `ClientPort`.
 
     Args:
         client: sends the response.
         writes: records each piece.
         records_relays: whether to record pieces that are sent by `write`; False: they are reported with their
             reads.
+
+    Attributes:
+        cork: the method of `client`, as is `watch`; no call is added to them.
     """
 
-    __slots__ = ("_client", "_records_relays", "_writes", "_written")
+    __slots__ = ("_client", "_records_relays", "_writes", "_written", "cork", "watch")
 
     def __init__(self, client: ClientPort, writes: Writes, *, records_relays: bool = True) -> None:
         self._client = client
         self._records_relays = records_relays
         self._writes = writes
         self._written = writes.writer()
+        self.cork, self.watch = client.cork, client.watch
 
     def send_start(self, status: int, headers: Headers) -> Awaitable[None]:
         """Send the status and the headers."""
@@ -84,10 +88,6 @@ class RecordedClient(ClientPort):
         """Return the number of bytes that the client has not taken yet; None if the server does not know."""
         return self._client.unsent()
 
-    def cork(self, is_corked: bool) -> None:
-        """Start collecting pieces, or stop it and send them."""
-        self._client.cork(is_corked)
-
     def break_off(self) -> bool:
         """Close the connection within the body when the exchange is over."""
         return self._client.break_off()
@@ -95,10 +95,6 @@ class RecordedClient(ClientPort):
     def abort(self) -> None:
         """Close the connection at once."""
         self._client.abort()
-
-    def watch(self, on_left: Callable[[], None] | None) -> bool:
-        """Register `on_left` to be called when the client has left."""
-        return self._client.watch(on_left)
 
     async def until_left(self) -> None:
         """Wait until the client has left."""

@@ -147,7 +147,7 @@ class RequestRecorder:
     ) -> None:
         self.row_id = row_id
         self.record = record
-        self.log = StreamLog(max_bytes, mask.note_more if has_content else None)
+        self.log = StreamLog(max_bytes, mask.raw, mask.note_more if has_content else None)
         self.mask = mask
         self.attempts: list[AttemptRow] = []
         self.stream: StreamNormalizer | None = None
@@ -161,7 +161,7 @@ class RequestRecorder:
         self.destination: Destination | None = None
         self.options: Mapping[str, Options] = {}
         self._response: UpstreamResponse | None = None
-        self._lanes = (BodyLanes if has_content else SizeLanes)(self.log, mask.raw.append)
+        self._lanes = (BodyLanes if has_content else SizeLanes)(self.log)
         self._reports_relays = False
         """Whether writes of relayed reads are reported together with their reads."""
         self._config = config
@@ -177,6 +177,7 @@ class RequestRecorder:
     @property
     def masking(self) -> LogMask:
         """Masks the log."""
+        self._collect()
         return self.mask
 
     @property
@@ -187,6 +188,7 @@ class RequestRecorder:
     @property
     def size(self) -> int:
         """The bytes of the log."""
+        self._lanes.flush()
         return self.log.size
 
     @property
@@ -207,7 +209,15 @@ class RequestRecorder:
 
     def whole_log(self) -> list[Entry] | None:
         """Return all entries of the log; None if some are left out, or masked already."""
-        return None if self.mask.has_begun else self.log.whole()
+        if self.mask.has_begun:
+            return None
+        self._lanes.flush()
+        return self.log.whole()
+
+    def _collect(self) -> None:
+        """Hand out the entries that are not masked yet to the masking of the log."""
+        self._lanes.flush()
+        self.log.collect()
 
     # --- the request ----------------------------------------------------------------------------------------
 
@@ -289,7 +299,7 @@ class RequestRecorder:
     def given(self, facts: Mapping[str, str]) -> None:
         """Note facts that the decoder gets from the requests."""
         if facts:
-            self._lanes.add_raw(["given", time.monotonic(), dict(facts), RAW])
+            self._lanes.add(["given", time.monotonic(), dict(facts), RAW])
 
     def answered(self, response: UpstreamResponse) -> None:
         """Note the head of a response, and record its body."""
@@ -297,7 +307,7 @@ class RequestRecorder:
         attempt.status = response.status
         self._response = response
         head = upstream_response(attempt.attempt, response.status, response.headers)
-        self._lanes.add_raw(["response", time.monotonic(), head, None, RAW])
+        self._lanes.add(["response", time.monotonic(), head, None, RAW])
         response.on_read = self._lanes.reader(attempt.attempt)
         if self._reports_relays and self.delivery is not None:
             response.on_relayed = self._lanes.relays(attempt.attempt, self.delivery)
@@ -313,7 +323,7 @@ class RequestRecorder:
             fields |= {"code": error.code, "failure": msgspec.to_builtins(error)}
         elif facts.stream.pipeline.ended:
             fields["reason"] = facts.stream.pipeline.reason
-        self._lanes.add_raw(["attempt", time.monotonic(), fields, RAW])
+        self._lanes.add(["attempt", time.monotonic(), fields, RAW])
         if response is not None:  # the delivery refers to the response, and `on_relayed` to the delivery
             response.on_read = response.on_relayed = None
         self._response = None
@@ -335,7 +345,7 @@ class RequestRecorder:
         """Note the head of the response to the client."""
         position = self._lanes.position
         written = None if position is None else position.written
-        self._lanes.add_raw(["response", time.monotonic(), client_response(status, headers), written, RAW])
+        self._lanes.add(["response", time.monotonic(), client_response(status, headers), written, RAW])
 
     def writer(self) -> Callable[[bytes], None]:
         """Return the function that notes each sent piece of the body."""
@@ -350,7 +360,7 @@ class RequestRecorder:
     def end(self, fields: Mapping[str, Any]) -> None:
         """Note the end of the stream, and drop references that only a stream under way needs."""
         self._session = self._session_id()
-        self._lanes.add(("end", time.monotonic(), dict(fields)))
+        self._lanes.add(("end", time.monotonic(), fields))
         self.mask.is_over = True
         self.stream = self.delivery = self._response = self._lanes.position = self._scope = None
 
@@ -360,7 +370,7 @@ class RequestRecorder:
     def _add_request(self, now: float, head: Head, body: bytes) -> None:
         is_kept = self.has_content and len(body) <= self._max_body
         size = len(body) if is_kept else 0
-        self._lanes.add_raw(["request", now, head, body if is_kept else len(body), RAW], size)
+        self._lanes.add(["request", now, head, body if is_kept else len(body), RAW], size)
 
 
 def _how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:

@@ -12,6 +12,8 @@ writes share a block, the log entry `relays`, to which a few bytes are added for
 While a block is open, `_reads`, `_writes` and `_sent` do not count the reads and writes in the block;
 `_close` adds them. Entries about events (`kinds`) wait until the read that they come from is in the log,
 because a relayed read is reported after its events.
+
+Other entries wait too, until `flush` or until there are many: the log takes all of them in one call.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 __all__ = ["SizeLanes"]
 
 _MOST_RELAYS: Final = 64
+_MOST_WAITING: Final = 64
+"""The most entries that wait before they are added to the log together."""
 
 
 class SizeLanes(BodyLanes):
@@ -39,13 +43,15 @@ class SizeLanes(BodyLanes):
 
     Args:
         log: the log of the stream.
-        await_mask: takes each entry that may hold secrets.
     """
 
-    __slots__ = ("_block", "_kinds", "_most", "_sent")
+    __slots__ = ("_block", "_kinds", "_most", "_most_waiting", "_sent", "_waiting")
 
-    def __init__(self, log: StreamLog, await_mask: Callable[[list[Any]], None]) -> None:
-        super().__init__(log, await_mask)
+    def __init__(self, log: StreamLog) -> None:
+        super().__init__(log)
+        self._waiting: list[Entry] = []
+        """Entries that are not in the log yet."""
+        self._most_waiting = min(_MOST_WAITING, log.max_bytes // (8 * ENTRY_BYTES))
         self._kinds: list[tuple[Any, ...]] = []
         self._block: bytearray | None = None
         """The block of the open entry `relays`; None if no block is open."""
@@ -55,29 +61,36 @@ class SizeLanes(BodyLanes):
         self._sent = 0
         """The bytes of all writes that the log contains."""
 
-    def add(self, entry: Entry) -> None:
-        """Add an entry that holds no secrets."""
-        if self._block is not None or self._kinds:
-            self.flush()
-        self._log.add(entry)
-
-    def add_raw(self, entry: list[Any], size: int = 0) -> None:
-        """Add an entry that may hold secrets."""
-        if self._block is not None or self._kinds:
-            self.flush()
-        self._log.add(entry, size)
-        self._await_mask(entry)
+    def add(self, entry: Entry, size: int = 0) -> None:
+        """Add an entry, which holds no bytes."""
+        del size
+        if self._block is not None or self._kinds or len(self._waiting) > self._most_waiting:
+            self._settle()
+        self._waiting.append(entry)
 
     def flush(self) -> None:
-        """Close the open block, and add the waiting kinds of events to the log."""
+        """Close the open block, and add all waiting entries to the log."""
+        if self._block is not None or self._kinds:
+            self._settle()
+        if self._waiting:
+            self._log.extend(self._waiting)
+            self._waiting.clear()
+
+    def _settle(self) -> None:
+        """Close the open block, and let the kinds of events wait behind their read."""
         if self._block is not None:
             self._close(self._block)
-        read = self._reads - 1 if self._reads else None
-        for entry in self._kinds:
-            if entry[0] == "mark":
-                entry[2]["read"] = read
-            self._log.add(entry)
-        self._kinds.clear()
+        kinds, waiting = self._kinds, self._waiting
+        if kinds:
+            read = self._reads - 1 if self._reads else None
+            for entry in kinds:
+                if entry[0] == "mark":
+                    entry[2]["read"] = read
+            waiting += kinds
+            kinds.clear()
+        if len(waiting) > self._most_waiting:
+            self._log.extend(waiting)
+            waiting.clear()
 
     def follow(self, stream: StreamNormalizer, attempt: int) -> None:
         """Note the kind of each event of a stream."""
@@ -85,13 +98,14 @@ class SizeLanes(BodyLanes):
 
     def reader(self, attempt: int) -> Callable[[bytes], None]:
         """Return the function that records each read of the present response that is not relayed at once."""
-        position = self.position
+        position, waiting, most = self.position, self._waiting, self._most_waiting
         assert position is not None, "an attempt has begun"
 
         def read(data: bytes) -> None:
             if data:
-                self.flush()
-                self._log.add(
+                if self._block is not None or self._kinds or len(waiting) > most:
+                    self._settle()
+                waiting.append(
                     ("read", time.monotonic(), len(data), attempt, position.written, self._reads, 0)
                 )
                 self._reads += 1
@@ -142,21 +156,23 @@ class SizeLanes(BodyLanes):
             self._close(self._block)
         now, size, before, total, behind = relay
         if not self._kinds:
+            self.flush()
             self._block = bytearray(pack_relay(*relay))
             entry = ("relays", now, self._block, attempt, before, self._reads, self._writes, self._sent)
             self._log.add(entry, self._most)
             return
-        self._log.add(("read", now, size, attempt, before, self._reads, 0))
+        self._waiting.append(("read", now, size, attempt, before, self._reads, 0))
         self._reads += 1
         if total > self._sent:
             self._add_write(now, total - self._sent, behind)
 
     def _add_write(self, now: float, size: int, sequence: int | None, *, is_heartbeat: bool = False) -> None:
-        self.flush()
+        if self._block is not None or self._kinds or len(self._waiting) > self._most_waiting:
+            self._settle()
         read = self._reads - 1 if self._reads else None
         if is_heartbeat:
             read = HEARTBEAT
-        self._log.add(("write", now, size, read, sequence, self._writes, 0))
+        self._waiting.append(("write", now, size, read, sequence, self._writes, 0))
         self._writes += 1
         self._sent += size
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from heapq import merge
 from itertools import islice, takewhile
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from streamweir_gateway.console.relays import relays_in
 from streamweir_gateway.console.stream_tail import Entry, NumberedEntry, StreamTail
@@ -63,8 +63,12 @@ class StreamLog:
     `_room` never grows. When it falls below `_mark`, `_add_beyond` finds out whether `on_more` is due or the
     head is full.
 
+    Entries that may hold secrets are handed out by `collect`. Those of the head wait there until it is
+    called; those behind the head are handed out at once, because they may be left out.
+
     Args:
         max_bytes: the most bytes to keep.
+        raw: gets the entries that may hold secrets.
         on_more: called each time another `NOTICE_BYTES` have been added; None: no call.
 
     Attributes:
@@ -72,6 +76,7 @@ class StreamLog:
     """
 
     __slots__ = (
+        "_collected",
         "_edges",
         "_half",
         "_head",
@@ -82,13 +87,19 @@ class StreamLog:
         "_next",
         "_notice_at",
         "_on_more",
+        "_raw",
         "_room",
         "_tail",
         "max_bytes",
     )
 
-    def __init__(self, max_bytes: int, on_more: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, max_bytes: int, raw: deque[list[Any]], on_more: Callable[[], None] | None = None
+    ) -> None:
         self.max_bytes = max_bytes
+        self._raw = raw
+        self._collected = 0
+        """The number of entries in the head that `collect` has looked at."""
         self._half = self._room = half = max_bytes // 2
         self._on_more = on_more
         self._notice_at = half - NOTICE_BYTES
@@ -130,6 +141,23 @@ class StreamLog:
         else:
             self._add_beyond(entry, size + ENTRY_BYTES)
 
+    def extend(self, entries: list[Entry]) -> None:
+        """Add entries without bytes."""
+        room = self._room - ENTRY_BYTES * len(entries)
+        if room >= self._mark:
+            self._room = room
+            self._head += entries
+        else:
+            for entry in entries:
+                self.add(entry)
+
+    def collect(self) -> None:
+        """Hand out the entries that may hold secrets and were not handed out before."""
+        head = self._head
+        if self._collected < len(head):
+            self._raw.extend(entry for entry in head[self._collected :] if _is_raw(entry))
+            self._collected = len(head)
+
     def entries(self, start: int = 0) -> Iterator[NumberedEntry]:
         """Yield the kept entries from number `start` on, up to the first entry that is not masked."""
         yield from takewhile(_is_masked, self._all(start))
@@ -144,13 +172,17 @@ class StreamLog:
         room = self._room
         if self._on_more is not None and room < self._notice_at:
             self._notice_at = room - NOTICE_BYTES
+            self.collect()
             self._on_more()
         if room >= 0:
             self._mark = max(0, self._notice_at)
             self._head.append(entry)
             return
         if self._tail is None:
+            self.collect()
             self._tail, self._next, self._mark = StreamTail(self._half), len(self._head), 0
+        if _is_raw(entry):
+            self._raw.append(entry)
         self._tail.add(self._next, entry, size)
         self._next += 1
         if self._tail.size > self._half:
@@ -175,7 +207,7 @@ class StreamLog:
         kind, lines = _LEFT_OUT[entry[0]]
         data = entry[2]
         self._count(number, kind, data if isinstance(data, int) else len(data), lines)
-        if isinstance(entry, list) and entry[-1] is RAW:
+        if _is_raw(entry):
             entry[-1] = GONE
             self._edges.setdefault(kind, _Edges()).add(entry)
 
@@ -217,5 +249,9 @@ class _Edges:
             oldest[2] = b""
 
 
+def _is_raw(entry: Entry) -> TypeGuard[list[Any]]:
+    return isinstance(entry, list) and entry[-1] is RAW
+
+
 def _is_masked(numbered: NumberedEntry) -> bool:
-    return numbered[1][-1] is not RAW or isinstance(numbered[1], tuple)
+    return not _is_raw(numbered[1])

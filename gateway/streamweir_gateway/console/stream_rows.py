@@ -220,11 +220,12 @@ class StreamRows:
         is_new = self._new.pop(recorder.row_id, False) is None
         self._sent.pop(recorder.row_id, None)
         kept = kept_capture(recorder)
-        if kept is not recorder:
+        if kept is not recorder and recorder.has_content:  # only bytes are masked before the end
             self._masking.discard(recorder.mask)
         self._masking.add(kept.masking)
         self._shelf.add(kept)
-        self._give_way()
+        if self._shelf.is_full:
+            self._give_way()
         (self._ended if is_new else self._ended_late).append(row)
         self.on_change()
 

@@ -38,15 +38,13 @@ def recorder(*, has_content: bool = True, max_bytes: int = 1 << 20, entries: Any
         has_content=has_content,
         max_bytes=max_bytes,
     )
-    log, raw = made.log, made.mask.raw
+    log = made.log
     head = ["request", 0.0, client_request(SCOPE), SECRET.encode() if has_content else 18, RAW]
     log.add(head)
-    raw.append(head)
     if has_content:
         for number, data in enumerate(READS):
             entry = ["read", number / 10, data, 1, number, number, RAW]
             log.add(entry, len(data))
-            raw.append(entry)
     for entry in entries:
         log.add(entry)
     made.end({"reason": "done"})

@@ -2,6 +2,7 @@
 
 import gc
 import random
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,8 +52,8 @@ class Play:
 
     def __init__(self, seed: int, max_bytes: int) -> None:
         self.random = random.Random(seed)
-        self.log = StreamLog(max_bytes)
-        self.lanes = SizeLanes(self.log, lambda _: None)
+        self.log = StreamLog(max_bytes, deque())
+        self.lanes = SizeLanes(self.log)
         self.sent = SentBytes()
         self.expected: list[Line] = []
         stream = Translator(speaks="legacy", answers="standard").stream
@@ -104,6 +105,7 @@ def test_lanes_of_relayed_reads_share_few_entries() -> None:
     play.random.random = lambda: 0.5  # type: ignore[method-assign]
     for number in range(320):
         play.step(number)
+    play.lanes.flush()
     kinds = [entry[0] for _, entry in play.log.entries()]
     assert kinds.count("relays") <= 12
     assert kinds.count("read") <= 2
@@ -130,6 +132,7 @@ def test_events_of_a_relayed_read_are_between_it_and_its_write() -> None:
     play.random.random = lambda: 0.05  # type: ignore[method-assign]
     play.step(0)
     play.step(1)
+    play.lanes.flush()
     kinds = [entry[0] for _, entry in play.log.entries()]
     assert (kinds[0], kinds[-1]) == ("read", "write")
     assert {*kinds[1:3]} <= {"kind", "mark"}
