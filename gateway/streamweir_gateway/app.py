@@ -6,7 +6,7 @@ Any ASGI server can run it. Features of the gateway's own server are in `connect
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from streamweir_gateway.access.edge_middleware import EdgeMiddleware
 from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.request_guard import RequestGuard
 from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
-from streamweir_gateway.connection.direct_exchange import DirectExchange, Shortcut
+from streamweir_gateway.connection.direct_exchange import Shortcut
 from streamweir_gateway.demo_watchers import DemoWatchers
 from streamweir_gateway.front_page import FrontPage, shows_index
 from streamweir_gateway.observability.exposition import MetricsPage
@@ -143,7 +143,7 @@ class GatewayApp:
     Attributes:
         admin: serves only the gateway's own paths, for a separate address.
         admissions: the admissions of the upstreams.
-        shortcut: takes requests that need no task.
+        shortcut: takes requests that need no task; None: every request needs a task.
 
     Args:
         requests: serves HTTP.
@@ -163,14 +163,17 @@ class GatewayApp:
     ) -> None:
         self.admissions = admissions
         self._taskless = taskless
-        self.shortcut: Shortcut = _no_shortcut if taskless is None else taskless
+        self.shortcut: Shortcut | None = taskless
         self.admin = admin
         self._requests = requests
         self._others = others
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        await (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one request.
+
+        This is not a coroutine function, because every stream would keep a coroutine more.
+        """
+        return (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
 
     async def settle(self) -> None:
         """Stop relaying requests without a task; return when each open request has a task."""
@@ -376,11 +379,6 @@ class _Gateway:
             via=self._via,
             debug=self._config.debug,
         )
-
-
-def _no_shortcut(exchange: DirectExchange) -> bool:
-    del exchange
-    return False
 
 
 class _MadeLater:

@@ -193,8 +193,7 @@ class HttpProtocol(asyncio.Protocol):
         """
         self._keeps_alive = self._keeps_alive and head.keep_alive
         self._clock.restart()
-        is_unusual = head.expects_continue or head.is_handshake
-        if self._running is None and self._context.shortcut is not None and not is_unusual:
+        if self._running is None and self._context.shortcut is not None and not head.is_unusual:
             self._context.idle.discard(self)
             self._running = self._receiving = DirectExchange(
                 self, head, client=self._client, local=self._local

@@ -61,7 +61,15 @@ class RequestHead(NamedTuple):
     @property
     def expects_continue(self) -> bool:
         """Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1)."""
-        return self.version != "1.0" and self.fields.get(b"expect", b"").lower() == b"100-continue"
+        if self.repeated is not None or self.version == "1.0":
+            return False
+        expected = [value for name, value in self.headers if name == b"expect"]
+        return bool(expected) and expected[-1].lower() == b"100-continue"
+
+    @property
+    def is_unusual(self) -> bool:
+        """Whether the client waits for an interim response, or offers a WebSocket."""
+        return self.is_handshake or self.expects_continue
 
 
 class RequestRefused(Exception):

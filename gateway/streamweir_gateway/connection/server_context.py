@@ -22,7 +22,6 @@ class ServerContext:
 
     Attributes:
         app: answers the requests.
-        shortcut: answers some requests without a task; None if there is no shortcut.
         limits: the limits of each request.
         observer: gets a record of each request that is refused before it reaches the application.
         connections: all open connections.
@@ -39,10 +38,15 @@ class ServerContext:
     connections: set[asyncio.Protocol]
     tasks: set[asyncio.Task[None]]
     max_connections: int | None = None
-    shortcut: Shortcut | None = None
     refusal_headers: bytes = b""
     idle: IdleConnections = field(default_factory=IdleConnections)
     date: DateHeader = field(default_factory=DateHeader)
+
+    @property
+    def shortcut(self) -> Shortcut | None:
+        """The part of the application that answers some requests without a task; None if it has none now."""
+        found: Shortcut | None = getattr(self.app, "shortcut", None)
+        return found
 
     def make_room(self) -> bool:
         """Close an idle connection if there are too many; return False if there are still too many."""

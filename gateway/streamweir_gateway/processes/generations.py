@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Protocol
+from typing import Protocol
 
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from streamweir_gateway.connection.direct_exchange import DirectExchange, Shortcut
+from streamweir_gateway.connection.direct_exchange import Shortcut
 
 __all__ = ["Application", "Generations"]
 
@@ -25,11 +25,11 @@ class Application(Protocol):
 
     Attributes:
         admin: the application for the admin address.
-        shortcut: serves requests that need no task.
+        shortcut: serves requests that need no task; None: every request needs a task.
     """
 
     admin: ASGIApp
-    shortcut: Shortcut
+    shortcut: Shortcut | None
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
@@ -62,9 +62,10 @@ class Generations:
             return self._others(scope, receive, send)
         return self._current.serve(scope, receive, send)
 
-    def shortcut(self, exchange: DirectExchange) -> bool:
-        """Serve a request that needs no task; return False if it has to be served in a task."""
-        return self._current is not None and self._current.app.shortcut(exchange)
+    @property
+    def shortcut(self) -> Shortcut | None:
+        """Serves requests that need no task; None: every request needs a task at present."""
+        return None if self._current is None else self._current.app.shortcut
 
     def admin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request at the admin address."""
@@ -102,12 +103,12 @@ class Generations:
 
 
 class _Generation:
-    """An application and its open requests."""
+    """An application and the number of its open requests."""
 
     def __init__(self, app: Application) -> None:
         self.app = app
         self._life = AsyncExitStack()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._open = 0
         self._idle = asyncio.Event()
         self._is_old = False
 
@@ -117,23 +118,20 @@ class _Generation:
     async def stop(self) -> None:
         await self._life.aclose()
 
-    def serve(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        task = asyncio.current_task()
-        assert task is not None, "a request is served in a task"
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-        return self.app(scope, receive, send)
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._open += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._open -= 1
+            if self._is_old and not self._open:
+                self._idle.set()
 
     async def finish(self) -> None:
         """Stop the application when it has no open requests, or at once if this task is cancelled."""
         self._is_old = True
         try:
-            if self._tasks:
+            if self._open:
                 await self._idle.wait()
         finally:
             await self.stop()
-
-    def _done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if self._is_old and not self._tasks:
-            self._idle.set()

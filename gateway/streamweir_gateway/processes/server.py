@@ -82,7 +82,6 @@ class GatewayServer(uvicorn.Server):
             connections=state.connections,
             tasks=state.tasks,
             max_connections=max_connections,
-            shortcut=getattr(app, "shortcut", None),
         )
         self._admin: tuple[ServerContext, socket.socket] | None = None
         self._streams = streams
@@ -146,7 +145,7 @@ class GatewayServer(uvicorn.Server):
 
         Client connections, however many, never make it unreachable.
         """
-        self._admin = replace(self._connections, app=app, max_connections=None, shortcut=None), listener
+        self._admin = replace(self._connections, app=app, max_connections=None), listener
 
     async def _listen_for_admin(self) -> None:
         if self._admin is not None:
