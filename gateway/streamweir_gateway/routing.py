@@ -116,10 +116,12 @@ class RoutingTable:
             path: the decoded path.
             raw_path: the path before decoding; None if it is unknown.
         """
-        for found in self._at(path, raw_path):
-            if found.route.takes(method):
-                return found
-        return None
+        for route in self._literal.get(path, ()):
+            if route.takes(method):
+                return Found(route, {})
+        if not self._templated:
+            return None
+        return next((found for found in self._matched(path, raw_path) if found.route.takes(method)), None)
 
     def routes_at(self, path: str, raw_path: str | None = None) -> list[Route]:
         """Return the routes of a path, for all methods."""
@@ -128,6 +130,10 @@ class RoutingTable:
     def _at(self, path: str, raw_path: str | None) -> Iterator[Found]:
         for route in self._literal.get(path, ()):
             yield Found(route, {})
+        yield from self._matched(path, raw_path)
+
+    def _matched(self, path: str, raw_path: str | None) -> Iterator[Found]:
+        """Yield the routes with a template that matches a path."""
         whole = _with_coded_slashes(path, raw_path)
         for match, route in self._templated:
             values = match(whole)

@@ -34,7 +34,7 @@ def client_address(scope: Scope, trusted: Sequence[IPv4Network | IPv6Network]) -
     proxy wrote the entries to its left.
     """
     found = _peer(scope)
-    if found is None or not _is_trusted(found, trusted):
+    if not trusted or found is None or not _is_trusted(found, trusted):
         return found
     for entry in _newest_first(scope["headers"]):
         address = _address(entry)

@@ -37,6 +37,7 @@ from streamweir_gateway.observability.cookie_hint import cookie_hint, is_foreign
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.remembered_headers import memo_of
 from streamweir_gateway.routing import Found, Route, RoutingTable, methods_of, raw_path_of
 from streamweir_gateway.upstream.via import Via
 
@@ -101,14 +102,9 @@ class RequestGuard:
         scope["state"][PRIVATE] = self._is_private(path)
         offer = None
         try:
-            self._via.check(scope["headers"])
-            if is_handshake(scope):
-                offer = offered_key(scope["headers"])
-                scope["headers"], scope["state"][OFFERED] = [*offer.headers], offer.has_offer
             is_judged_there = found is not None and found.route.relays_all
             is_open = self._is_open(routes)
-            if is_open:
-                self._foreign_pages.check(scope, is_judged_there=is_judged_there)
+            offer = self._checked_sender(scope, is_open=is_open, is_judged_there=is_judged_there)
             scope["state"][RELAYS_ALL] = is_judged_there
             if self._cors is not None and is_preflight(scope):
                 methods = methods_of(self._table.routes_at(path, raw_path))
@@ -127,6 +123,29 @@ class RequestGuard:
             await self._refuse(scope, routes, refusal, send)
             return
         await _serve(admitted, receive, send)
+
+    def _checked_sender(self, scope: Scope, *, is_open: bool, is_judged_there: bool) -> OfferedKey | None:
+        """Check the program or page that sends a request; return the offer of a handshake, else None.
+
+        The result is remembered for requests with equal headers on one connection, unless it is a handshake.
+
+        Raises:
+            Refusal: the gateway has sent the request itself, or a foreign page has.
+        """
+        memo = memo_of(scope["headers"])
+        key = self, scope["method"], is_open, is_judged_there
+        if memo is not None and memo.get(key):
+            return None
+        self._via.check(scope["headers"])
+        offer = None
+        if is_handshake(scope):
+            offer = offered_key(scope["headers"])
+            scope["headers"], scope["state"][OFFERED] = [*offer.headers], offer.has_offer
+        if is_open:
+            self._foreign_pages.check(scope, is_judged_there=is_judged_there)
+        if memo is not None and offer is None:
+            memo.put(key, True)
+        return offer
 
     def _is_open(self, routes: Sequence[Route]) -> bool:
         """Return whether no key is required: there are no keys, or every endpoint at the path is open."""
@@ -157,8 +176,9 @@ class RequestGuard:
             raise _nothing_here(routes)
         if caller is not None:
             caller.check_room()
-        if not self._rates.is_shared:
-            self._rates.count(_client(scope), found.route, _rate(caller), scope["method"])
+        rate = _rate(caller)
+        if not self._rates.is_shared and (rate is not None or self._rates.has_limits):
+            self._rates.count(_client(scope), found.route, rate, scope["method"])
         scope["path_params"] = found.path_params
         return _Admitted(found.route.app, scope, caller)
 

@@ -20,6 +20,10 @@ __all__ = ["RequestRates"]
 class RequestRates:
     """Counts requests to endpoints and reads of runs. Other paths of the gateway have no limit.
 
+    Attributes:
+        is_shared: whether a store counts, so that counting has to be awaited.
+        has_limits: whether a route has a limit, apart from those of keys.
+
     Args:
         shared: the limit that all endpoints without a configured limit share.
         routes: the routes.
@@ -37,11 +41,8 @@ class RequestRates:
             if route.endpoint is not None and route.endpoint.rate_limit is not None
         }
         self._store = store
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether a store counts, so that counting has to be awaited."""
-        return self._store is not None
+        self.is_shared = store is not None
+        self.has_limits = shared is not None or bool(self._own)
 
     def count(self, client: str, route: Route, callers: RateLimiter | None, method: str) -> None:
         """Count a request in this process.
