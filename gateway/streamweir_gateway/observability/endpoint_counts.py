@@ -73,7 +73,7 @@ class EndpointCounts:
             self._first_events.note(record.first_event_ms / 1000)
         if record.duration_ms is not None:
             self._durations.note(record.duration_ms / 1000)
-        if record.gap_seconds:
+        if record.gaps is not None and record.gap_seconds:
             self._gaps.add(record.gaps, record.gap_seconds)
 
     def move_to_metrics(self) -> None:

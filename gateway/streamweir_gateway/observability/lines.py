@@ -52,15 +52,12 @@ class _Line(LogRecord):
     """A log record that has only its text. A plain `LogRecord` would look up more, which costs time.
 
     Attributes:
-        written: set when the line has been written.
+        written: set when the line has been written; None if no thread waits for it.
     """
 
     def __init__(self, text: str, written: threading.Event | None = None) -> None:
         self.msg = text
-        self.written = written or _NOBODY
-
-
-_NOBODY: Final = threading.Event()
+        self.written = written
 
 
 class LineQueue(QueueHandler):
@@ -104,9 +101,9 @@ class LineQueue(QueueHandler):
 
     def flush(self) -> None:
         """Wait until the queued lines have been written, for a limited time."""
-        line = _Line("", threading.Event())
-        self.queue.put(line)
-        line.written.wait(GOODBYE_SECONDS)
+        written = threading.Event()
+        self.queue.put(_Line("", written))
+        written.wait(GOODBYE_SECONDS)
 
 
 class _Output(Handler):
@@ -130,7 +127,7 @@ class _Output(Handler):
             for piece in _pieces([record.msg for record in records if record.msg], self._most):
                 self._write(piece)
         for flushed in records:
-            if isinstance(flushed, _Line):
+            if isinstance(flushed, _Line) and flushed.written is not None:
                 flushed.written.set()
 
     def _write(self, data: bytes) -> None:

@@ -24,7 +24,7 @@ GAP_BOUNDS: Final = (
 class RequestRecord:
     """The facts about one request.
 
-    An unknown fact is None (for `cause` an empty list), and is left out of the log line.
+    An unknown fact is None (for `cause` an empty sequence), and is left out of the log line.
 
     The endpoint makes a record at the beginning of a request and sets the fields when they become known. It
     calls `note_read` for each upstream read that gave events, and `add_cause` for each failure. It passes the
@@ -107,13 +107,13 @@ class RequestRecord:
     """The reason why the run was not stored to its end."""
     client_left: bool | None = None
     """Whether the run went on after the client that started it had left."""
-    cause: list[str] = field(default_factory=list)
+    cause: Sequence[str] = ()
     """The chain of exceptions behind a failure, the outermost first."""
 
     began: float = field(default_factory=time.monotonic, repr=False)
     """The time at which the request arrived, by `time.monotonic()`."""
-    gaps: list[int] = field(default_factory=lambda: [0] * (len(GAP_BOUNDS) + 1), repr=False)
-    """The number of gaps between events in each bucket of `GAP_BOUNDS`."""
+    gaps: list[int] | None = field(default=None, repr=False)
+    """The number of gaps between events in each bucket of `GAP_BOUNDS`; None before the first gap."""
     gap_seconds: float = field(default=0.0, repr=False)
     """The sum of all gaps."""
     longest_gap: float = field(default=0.0, repr=False)
@@ -154,6 +154,8 @@ class RequestRecord:
             self.first_event_ms = _milliseconds(now - self.began)
             return
         gap = now - last
+        if self.gaps is None:
+            self.gaps = [0] * (len(GAP_BOUNDS) + 1)
         self.gaps[bisect_left(GAP_BOUNDS, gap)] += 1
         self.gap_seconds += gap
         self.longest_gap = max(self.longest_gap, gap)

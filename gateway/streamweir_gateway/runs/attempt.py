@@ -341,7 +341,7 @@ class Attempt:
         self._is_committed = True
         if self._permit is not None:
             self._permit.succeeded()
-        self._context.record.cause = []
+        self._context.record.cause = ()
 
     # The ends
 

@@ -53,7 +53,7 @@ class AttemptRequests:
         """
         context, offer = self._context, self._offer
         if offer.written is None:
-            return self._with_messages(self._own._replace(body=context.body.data))
+            return self._with_messages(self._own.with_body(context.body.data))
         sequence = RequestSequence(self._own, offer.written)
         while sequence.has_first:
             async with self.open(sequence.next) as response:

@@ -34,10 +34,9 @@ class PossibleDocument(NamedTuple):
 
 def is_json(response: UpstreamResponse) -> bool:
     """Return whether the content type of the response is that of a JSON document."""
-    types = response.values_of("content-type")
-    essence = types[0].partition(b";")[0].strip().lower() if types else b""
-    return essence == b"application/json" or (
-        essence.startswith(b"application/") and essence.endswith(b"+json")
+    media_type = response.media_type
+    return media_type == b"application/json" or (
+        media_type.startswith(b"application/") and media_type.endswith(b"+json")
     )
 
 

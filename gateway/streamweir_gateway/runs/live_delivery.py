@@ -196,9 +196,10 @@ class LiveDelivery(Delivery):
             BrokenOff: the server has to close the connection within the body.
         """
         try:
-            if (response := self._whole_response(error, failure)) is not None:
+            ending = self._ending(error)
+            if (response := self._whole_response(ending, error, failure)) is not None:
                 await self.answer(response)
-            elif self._ending(error) is Ending.BREAK:
+            elif ending is Ending.BREAK:
                 await self._break_off()
             else:
                 await super().finish(error, failure)
@@ -234,7 +235,7 @@ class LiveDelivery(Delivery):
         return self._is_own_answer if copier is None else copier.may_copy
 
     def _ending(self, error: ErrorInfo | None) -> Ending:
-        return ending_of(self._facts(error), self._endpoint.failures)
+        return Ending.END if error is None else ending_of(self._facts(error), self._endpoint.failures)
 
     def _facts(self, error: ErrorInfo | None) -> FailureFacts:
         """Return the facts that decide how the response ends."""
@@ -249,14 +250,15 @@ class LiveDelivery(Delivery):
             is_refused=self.outcome.refusal is not None,
         )
 
-    def _whole_response(self, error: ErrorInfo | None, failure: ErrorInfo | None) -> WholeResponse | None:
+    def _whole_response(
+        self, ending: Ending, error: ErrorInfo | None, failure: ErrorInfo | None
+    ) -> WholeResponse | None:
         """Return the response that is sent in place of the stream; None if the stream is sent."""
         incoming = self._incoming
         if self._document and isinstance(self.sink, VerbatimWriter) and not self.sink.has_copied:
             document = safe_document(self._document)
             if self._answer is not None:
                 return WholeResponse(self._answer.status, self._document_headers(document), document)
-        ending = self._ending(error)
         known = failure if failure is not None and error is not None and failure.code == error.code else error
         if known is None or error is None or ending not in (Ending.REFUSAL, Ending.ENVELOPE):
             return None

@@ -171,7 +171,9 @@ class LiveStream:
 
     def add_tap(self, tap: EventTap) -> None:
         """Add a tap to the live stream; the tap gets all events that follow."""
-        assert self._taps is not None, "a stream that is live"
+        assert self.reader is not None, "a stream that is live"
+        if self._taps is None:
+            self._taps = Taps()
         self._taps.add(tap)
         if self._sink is None and self.reader is not None and self.pipeline is not None:
             self._sink = self._open_sink(self.reader, self.pipeline)
@@ -192,10 +194,10 @@ class LiveStream:
 
         Return the sink of the taps; None if there are no taps.
         """
-        is_first = self._taps is None
+        is_first = self.reader is None
         self.reader, self.pipeline, self._sink = reader, pipeline, None
-        if self._taps is None:
-            self._taps = taps_for(self._makers, self._scope) if self._makers else Taps()
+        if is_first and self._makers:
+            self._taps = taps_for(self._makers, self._scope)
         if self._taps:
             self._sink = self._open_sink(reader, pipeline)
         if is_first:

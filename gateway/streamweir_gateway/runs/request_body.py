@@ -48,19 +48,29 @@ class RequestBodies:
             ClientGone: the client left before the end of the body.
         """
         self._check(announced_length(scope["headers"]), limit)
-        connection, body, read = ClientConnection.of(scope), RequestBody(self), BytesIO()
+        connection, body = ClientConnection.of(scope), RequestBody(self)
         try:
-            more = True
-            while more:
-                piece, more = await next_piece(receive, connection)
-                self._check(len(piece), limit - read.tell())
-                body.grow(len(piece))
-                read.write(piece)
+            data, more = await next_piece(receive, connection)
+            self._check(len(data), limit)
+            body.grow(len(data))
+            body.data = await self._whole(data, body, receive, connection, limit) if more else data
         except BaseException:
             body.release()
             raise
-        body.data = read.getvalue()
         return body
+
+    async def _whole(
+        self, begun: bytes, body: RequestBody, receive: Receive, connection: ClientConnection, limit: int
+    ) -> bytes:
+        """Return the bytes of a body that begins with `begun` and does not arrive in one piece."""
+        read, more = BytesIO(), True
+        read.write(begun)
+        while more:
+            piece, more = await next_piece(receive, connection)
+            self._check(len(piece), limit - read.tell())
+            body.grow(len(piece))
+            read.write(piece)
+        return read.getvalue()
 
     def _check(self, size: int, limit: int) -> None:
         if size > limit:

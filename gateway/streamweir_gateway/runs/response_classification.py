@@ -27,7 +27,7 @@ from streamweir_gateway.requests.request_sequence import MAX_ANSWER_BYTES, Reque
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["ErrorContext", "Refused", "classify_response", "first_answer"]
+__all__ = ["ErrorContext", "Refused", "classify_response", "first_answer", "may_be_stream"]
 
 _NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"video"})
 
@@ -60,10 +60,14 @@ class Refused(NamedTuple):
     """
 
 
-async def classify_response(response: UpstreamResponse, context: ErrorContext) -> Refused | None:
-    """Return the failure to report for `response`; None, with the body unread, if it may be a stream."""
-    if response.status in STREAM_STATUSES:
-        return None if _may_be_stream(response) else Refused(error_info("UPSTREAM_INVALID_RESPONSE"))
+def may_be_stream(response: UpstreamResponse) -> bool:
+    """Return whether status and content type may be those of a stream. Some servers send HTML for all types."""
+    kind = response.media_type.partition(b"/")[0].strip()
+    return response.status in STREAM_STATUSES and kind not in _NO_STREAM
+
+
+async def classify_response(response: UpstreamResponse, context: ErrorContext) -> Refused:
+    """Return the failure to report for a response that cannot be a stream; see `may_be_stream`."""
     if not 400 <= response.status <= 599:
         return Refused(error_info("UPSTREAM_INVALID_RESPONSE"))
     body, is_whole = await _error_body(response)
@@ -135,12 +139,6 @@ def _info_of_error(
 def _retry_after(response: UpstreamResponse) -> str | None:
     values = response.values_of("retry-after")
     return values[0].decode("latin-1") if values else None
-
-
-def _may_be_stream(response: UpstreamResponse) -> bool:
-    """Return whether the content type may be that of a stream. Some servers send HTML for all of them."""
-    types = response.values_of("content-type")
-    return not types or types[0].partition(b"/")[0].strip().lower() not in _NO_STREAM
 
 
 async def _error_body(response: UpstreamResponse) -> tuple[bytes, bool]:

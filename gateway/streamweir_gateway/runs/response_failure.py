@@ -10,7 +10,7 @@ from typing import Final
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.operator_hints import about_refusal
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.response_classification import classify_response
+from streamweir_gateway.runs.response_classification import classify_response, may_be_stream
 from streamweir_gateway.runs.retry_plan import Failure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -30,12 +30,12 @@ async def failure_of(
         context: the context of the request.
     """
     context.record.upstream_status = response.status
+    if may_be_stream(response):
+        return None, None
     if response.status >= _ERRORS:
         context.supervisor.refused()
     errors = destination.error_context(response.status, context.incoming, debug=context.endpoint.debug)
     refused = await classify_response(response, errors)
-    if refused is None:
-        return None, None
     context.record.bytes_in = response.error_bytes
     why = about_refusal(
         response,

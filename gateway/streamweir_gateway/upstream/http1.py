@@ -268,6 +268,8 @@ def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str
     values = [value for key, value in headers if len(key) == length and key.lower() == name]
     if not values:
         return []
+    if values == [b"chunked"]:  # most responses
+        return ["chunked"]
     codings = (coding.strip().lower() for coding in b",".join(values).decode("latin-1").split(","))
     return [coding for coding in codings if coding]
 

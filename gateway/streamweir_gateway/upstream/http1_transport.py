@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, NamedTuple
 
 from streamweir_gateway.config import Tls
 
@@ -164,6 +164,10 @@ class _SentRequest:
         self._pool.drop(self._connection)
 
 
+async def _nothing() -> bytes:
+    return b""
+
+
 class _Body:
     """The body of a response. The connection is given back once, when the body is closed."""
 
@@ -182,8 +186,8 @@ class _Body:
     def is_ready(self) -> bool:
         return self._connection is None or self._connection.is_ready
 
-    async def read(self) -> bytes:
-        return b"" if self._connection is None else await self._connection.read()
+    def read(self) -> Coroutine[Any, Any, bytes]:
+        return _nothing() if self._connection is None else self._connection.read()
 
     def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
         return None if self._connection is None else self._connection.relay(take)

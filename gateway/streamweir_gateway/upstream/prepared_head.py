@@ -71,4 +71,6 @@ class HeadTemplate(NamedTuple):
         lines = "".join([f"{name}: {value}\r\n" for name, value in others])
         head = self.lines + lines.encode("latin-1")
         prepared = PreparedHead(common.method, common.origin, common.target, headers, head)
-        return common._replace(headers=headers, prepared=prepared)
+        return UpstreamRequest(
+            common.method, common.origin, common.target, headers, common.body, prepared=prepared
+        )

@@ -130,6 +130,22 @@ class UpstreamRequest(NamedTuple):
     prepared: WrittenHead | None = None
     """The head of this request, if it has been written already."""
 
+    def with_body(self, body: bytes) -> UpstreamRequest:
+        """Return this request with another body. `_replace` would cost several times as much."""
+        return UpstreamRequest(
+            self.method,
+            self.origin,
+            self.target,
+            self.headers,
+            body,
+            self.stream,
+            self.relayed,
+            self.on_interim,
+            self.handshake,
+            self.exchange,
+            self.prepared,
+        )
+
     def wire_headers(self) -> Headers:
         """Return the headers to send. The gateway's own replace those that frame the message."""
         headers = [(b"Host", self.origin.netloc.encode("ascii"))]

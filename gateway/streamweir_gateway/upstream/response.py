@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from streamweir.framing.content_coding import (
     BodyDecoder,
@@ -18,6 +19,10 @@ from .http1 import coding_list
 from .transport import TransportResponse
 
 __all__ = ["UpstreamResponse"]
+
+
+_NO_PIECES: Final[Iterator[bytes]] = iter(())
+"""An iterator that is over."""
 
 
 class UpstreamResponse:
@@ -35,6 +40,20 @@ class UpstreamResponse:
         is_whole: whether the body, or the stream in the body, ended properly before the response was closed.
     """
 
+    __slots__ = (
+        "_body",
+        "_decoder",
+        "_is_begun",
+        "_media_type",
+        "_pieces",
+        "error_bytes",
+        "headers",
+        "is_whole",
+        "on_read",
+        "on_relayed",
+        "status",
+    )
+
     def __init__(self, response: TransportResponse) -> None:
         self.status = response.status
         self.headers = response.headers
@@ -45,7 +64,8 @@ class UpstreamResponse:
         self._body = response.body
         self._is_begun = False
         self._decoder: BodyDecoder | None = None
-        self._pieces: Iterator[bytes] = iter(())
+        self._pieces = _NO_PIECES
+        self._media_type: bytes | None = None
 
     async def read(self) -> bytes:
         """Return the decoded bytes of one read; empty at the end of the body.
@@ -53,21 +73,19 @@ class UpstreamResponse:
         Raises:
             UpstreamFailure: the body broke off, or cannot be decoded.
         """
-        data = await self._read()
+        if not self._is_begun:
+            self._begin()
+        decoder = self._decoder
+        data = await (self._body.read() if decoder is None else self._read_decoded(decoder))
         if self.on_read is not None:
             self.on_read(data)
         return data
 
-    async def _read(self) -> bytes:
-        if not self._is_begun:
-            self._is_begun = True
-            if codings := self._codings():
-                with self._own_failures():
-                    self._decoder = body_decoder(", ".join(codings))
-        if self._decoder is not None:
+    def _begin(self) -> None:
+        self._is_begun = True
+        if codings := self._codings():
             with self._own_failures():
-                return await self._read_decoded(self._decoder)
-        return await self._body.read()
+                self._decoder = body_decoder(", ".join(codings))
 
     @property
     def is_over(self) -> bool:
@@ -94,6 +112,14 @@ class UpstreamResponse:
         """
         self.is_whole = True
         self._body.let_end()
+
+    @property
+    def media_type(self) -> bytes:
+        """The content type in lower case, without parameters; empty if the response has none."""
+        if self._media_type is None:
+            types = self.values_of("content-type")
+            self._media_type = types[0].partition(b";")[0].strip().lower() if types else b""
+        return self._media_type
 
     def values_of(self, name: str) -> list[bytes]:
         """Return every value of the header `name` (any case)."""
@@ -129,14 +155,15 @@ class UpstreamResponse:
             raise UnreadableCoding(unreadable_coding(self._codings())) from error
 
     async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
-        while True:
-            for piece in self._pieces:
-                return piece
-            data = await self._body.read()
-            if not data:
-                decoder.finish()
-                return b""
-            self._pieces = decoder.feed(data)
+        with self._own_failures():
+            while True:
+                for piece in self._pieces:
+                    return piece
+                data = await self._body.read()
+                if not data:
+                    decoder.finish()
+                    return b""
+                self._pieces = decoder.feed(data)
 
 
 def _noting(on_read: Callable[[bytes], object], take: Callable[[bytes], bool]) -> Callable[[bytes], bool]:

@@ -60,8 +60,12 @@ def header_values(headers: HeaderList, name: bytes) -> list[str]:
 
 def announced_length(headers: HeaderList) -> int:
     """Return the largest `Content-Length` in bytes; 0 if no `Content-Length` is a number."""
-    lengths = (value.strip() for value in header_values(headers, b"content-length"))
-    return max((int(text[:_DIGITS]) for text in lengths if text.isascii() and text.isdigit()), default=0)
+    largest = 0
+    for value in header_values(headers, b"content-length"):
+        text = value.strip()
+        if text.isascii() and text.isdigit():
+            largest = max(largest, int(text[:_DIGITS]))
+    return largest
 
 
 def header_value(headers: HeaderList, name: bytes) -> str:
