@@ -99,7 +99,7 @@ class HttpExchange(ClientConnection):
         self._server = server
         self._response = ResponseEncoder(head.method, head.version)
         self._expects_continue = head.expects_continue
-        self._body = bytearray()
+        self._body: bytes | bytearray = b""
         self._is_whole = False
         self._is_broken_off = False
         self._is_switched = False
@@ -132,7 +132,11 @@ class HttpExchange(ClientConnection):
 
     def take(self, piece: bytes) -> int:
         """Take a piece of the request's body; return the number of bytes that wait for the application."""
-        self._body += piece
+        if not self._body:
+            self._body = piece
+        else:
+            self._body = bytearray(self._body) if isinstance(self._body, bytes) else self._body
+            self._body += piece
         self._notify()
         return len(self._body)
 
@@ -171,7 +175,7 @@ class HttpExchange(ClientConnection):
         if self._is_over:
             return {"type": "http.disconnect"}
         self._has_news = False
-        body, self._body = bytes(self._body), bytearray()
+        body, self._body = bytes(self._body), b""
         return {"type": "http.request", "body": body, "more_body": not self._is_whole}
 
     async def send(self, message: Message) -> None:

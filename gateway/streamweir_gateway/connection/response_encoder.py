@@ -90,7 +90,7 @@ class ResponseEncoder:
         fields = dict(pairs)
         if b"transfer-encoding" in fields:  # these headers are set here
             pairs = [pair for pair in pairs if pair[0] != b"transfer-encoding"]
-        closes = b"close" in _tokens(fields.get(b"connection", b""))
+        closes = b"connection" in fields and b"close" in _tokens(fields[b"connection"])
         lines = [status_line(status), b"" if b"date" in fields else date, _header_lines(pairs)]
         self._settle_framing(status, fields.get(b"content-length"))
         self.state = ResponseState.STARTED

@@ -140,7 +140,10 @@ class UpstreamRun(ResumableRun):
             observer=self._observer,
         )
         self._run = Run(context, self._prepared.request)
-        await self._run.run()
+        try:
+            await self._run.run()
+        finally:
+            self._run.close()
         attempt = self._run.attempt
         self.failure, self.outcome = attempt.reported, attempt.outcome
         await self._keep_response(attempt)

@@ -30,6 +30,7 @@ from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.remembered_headers import memo_of
+from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.requests.request_mapping import RequestMapping
 from streamweir_gateway.responses.front_door import FrontDoor
 from streamweir_gateway.runs.destination import Destination
@@ -72,6 +73,7 @@ class Endpoint:
     Attributes:
         failures: how a failure is reported to a client that gets the frames of the upstream.
         copied: the protocols whose frames are passed on unchanged if the upstream speaks them too.
+        plain_offers: the offers for a request whose body is passed on unchanged.
 
     Args:
         config: the configuration of this endpoint.
@@ -109,6 +111,9 @@ class Endpoint:
         self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}
         self._returned = response_selection(config.forward_response_headers)
+        self.plain_offers: Final = dict.fromkeys(self.destinations, NO_OFFER)
+        self._changes_bodies = mapping is not None or config.request.kind == "mapped"
+        self._asks_by_body = frozenset(name for name in config.answers if self._may_ask_by_body(name))
         self.failures: FailureMode = "told" if config.failures == "told" else "as_they_came"
 
     def _may_be_copied(self, protocol: str) -> bool:
@@ -116,6 +121,11 @@ class Endpoint:
         options = self.config.protocol_options.get(protocol, {})
         is_plain = self.config.verbatim and self.config.full_text == "dedupe"
         return is_plain and not self.dialects[protocol].asks_for_another_form(options)
+
+    def _may_ask_by_body(self, protocol: str) -> bool:
+        """Return whether bodies of the protocol's clients decide the framing or the names of an answer."""
+        dialect = self.dialects.to_write(protocol)
+        return dialect.asks_by_body or bool(dialect.request_names)
 
     def _default_framing(self, protocol: str) -> str:
         """Return the framing for requests whose `Accept` names no framing."""
@@ -190,6 +200,8 @@ class Endpoint:
         The body field `stream` decides the framing in protocols that have the field, and in all if requests
         are mapped.
         """
+        if not self._changes_bodies and incoming.answers not in self._asks_by_body:
+            return incoming
         dialect = self.dialects.to_write(incoming.answers)
         request = request_object(body) if dialect.asks_by_body or dialect.request_names else {}
         if dialect.request_names:

@@ -88,7 +88,7 @@ class LiveDelivery(Delivery):
         self._is_own_answer = False
         """Whether the body of the request asks for a whole answer, in the dialect of the upstream."""
         self.outcome: AttemptOutcome = NO_OUTCOME
-        self.supervisor = DeliverySupervisor(clock, run, LoopScheduler())
+        self.supervisor = DeliverySupervisor(clock, run, LoopScheduler(run.sweep))
 
     def go_on(self, status: int) -> None:
         """Send no headers from here on, because headers with this status have been sent already."""
@@ -311,7 +311,9 @@ class LiveDelivery(Delivery):
             self.status = answer.status
         if copies and answer is not None and (given := writable_value(answer.headers, b"content-type")):
             own = [(name, given if name == b"content-type" else value) for name, value in own]
-        return [*own, *encoded_headers(self.sink.headers), *self._forwarded]
+        if self.sink.headers:
+            own += encoded_headers(self.sink.headers)
+        return own + self._forwarded if self._forwarded else own
 
     def _speaks_own(self, reader: StreamReader) -> bool:
         """Return whether the configuration says that the upstream speaks the dialect of the client."""

@@ -26,7 +26,7 @@ from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
-from streamweir_gateway.requests.offers import NO_OFFER, Offer
+from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.responses.front_door import Opening, new_response_id
 from streamweir_gateway.responses.response_keeper import ResponseKeeper
 from streamweir_gateway.runs.broken_off import BrokenOff
@@ -134,6 +134,8 @@ class Proxy:
         endpoint = self._endpoint
         incoming = endpoint.as_asked(incoming, body.data)
         self._check_draining()  # again: a drain that began while the body came would not end this stream
+        if endpoint.mapping is None and endpoint.front_door is None:
+            return PreparedRequest(incoming, request, body, endpoint.plain_offers)
         incoming, offers, keeper = await self._opened(scope, incoming, body)
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
@@ -202,7 +204,7 @@ def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamR
 async def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mapping[Destination, Offer]:
     """Return the offer for each upstream, made from the client's body."""
     if endpoint.mapping is None:
-        return dict.fromkeys(endpoint.destinations, NO_OFFER)
+        return endpoint.plain_offers
     with refusals():
         return await endpoint.mapping.offers(incoming, body.data, endpoint.destinations)
 

@@ -82,7 +82,10 @@ class ProxyExchange:
         supervisor, client = self.supervisor, self._delivery.supervisor
         try:
             self._delivery.watch()
-            await self._run.run()
+            try:
+                await self._run.run()
+            finally:
+                self._run.close()
             supervisor.clock.is_busy = True  # no clock of the upstream runs any longer
             with supervisor.waiting:
                 await self._finish()

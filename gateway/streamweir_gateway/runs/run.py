@@ -48,16 +48,12 @@ class Run:
     async def run(self) -> None:
         """Read the stream to its end. The last events stay in the sink of `attempt`, for the caller to send.
 
+        The caller calls `close` afterwards, also after an exception.
+
         Raises:
             Refusal: all upstreams are busy; nothing has been sent.
             ClientGone: the client has left, and the run does not go on without it.
         """
-        try:
-            await self._run_attempts()
-        finally:
-            self._context.live.choose(self.attempt.tap_sink)
-
-    async def _run_attempts(self) -> None:
         supervisor = self._context.supervisor
         best = attempt = self.attempt
         while not supervisor.is_over:
@@ -84,6 +80,10 @@ class Run:
                 attempt.stop()
                 return
         raise ClientGone
+
+    def close(self) -> None:
+        """Give the taps the events of the attempt whose result the client gets, because the run is over."""
+        self._context.live.choose(self.attempt.tap_sink)
 
     def _mend(self, attempt: Attempt) -> bool:
         """Remove the reasoning for which the upstream refused the request; return whether it was removed.

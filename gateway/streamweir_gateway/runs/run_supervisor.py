@@ -48,6 +48,7 @@ class RunSupervisor(Watched):
         waiting: the block in which the task waits for the upstream or for the client.
         clock: the clock of the upstream's side; the task notes reads and waits in it.
         response: the response of the upstream while the task reads it; else None.
+        sweep: looks at the clocks of the loop in which the run is executed.
         on_stop: called when `total` runs out or the gateway drains, even if bytes still have to be sent to
             the client.
 
@@ -59,12 +60,12 @@ class RunSupervisor(Watched):
         "_interrupt_at",
         "_on_disconnect",
         "_runs_until",
-        "_sweep",
         "clock",
         "is_over",
         "on_stop",
         "response",
         "stop",
+        "sweep",
         "waiting",
     )
 
@@ -77,7 +78,7 @@ class RunSupervisor(Watched):
         self.response: UpstreamResponse | None = None
         self.on_stop: Callable[[], None] = _nothing
         self._on_disconnect = on_disconnect
-        self._sweep = sweep_of(asyncio.get_running_loop())
+        self.sweep = sweep_of(asyncio.get_running_loop())
         self._runs_until: float | None = None
         self._interrupt_at = 0.0
         """`time.monotonic()` at which a task that has not noticed its interruption is interrupted again."""
@@ -89,7 +90,7 @@ class RunSupervisor(Watched):
         clock = self.clock
         clock.source, clock.timeouts = source, timeouts
         self.stop = clock.asked = clock.last_read = None
-        self._sweep.look_soon(self)
+        self.sweep.look_soon(self)
 
     def sent(self) -> None:
         """Start the clock of the first event, because the request has been sent on a connection."""
@@ -103,7 +104,7 @@ class RunSupervisor(Watched):
         """Stop watching, because the run is over."""
         self.is_over = True
         self.on_stop = _nothing
-        self._sweep.forget(self)
+        self.sweep.forget(self)
 
     def is_stopping(self) -> bool:
         """Return whether reading from the upstream has to end."""
@@ -140,7 +141,7 @@ class RunSupervisor(Watched):
             self.abandon()
         elif self._on_disconnect is not None:
             self._runs_until = time.monotonic() + self._on_disconnect
-            self._sweep.look_soon(self)
+            self.sweep.look_soon(self)
 
     def abandon(self) -> None:
         """End the run at once, without sending an end to its client."""
@@ -154,7 +155,7 @@ class RunSupervisor(Watched):
     def _interrupt(self) -> None:
         self.waiting.interrupt()
         self._interrupt_at = time.monotonic() + AGAIN_SECONDS
-        self._sweep.look_soon(self)
+        self.sweep.look_soon(self)
 
     # Called by the sweep
 

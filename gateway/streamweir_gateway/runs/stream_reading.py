@@ -79,7 +79,8 @@ class StreamReading:
         self._holds_end = bool(offer.taps)
         self._ends_at_once = ends_at_once or self._holds_end
         self._recorder = open_recorder(offer, stream)
-        self._settling = [tap for tap in (offer.tap, *offer.taps) if isinstance(tap, SettlingTap)]
+        taps = offer.taps if offer.tap is None else (offer.tap, *offer.taps)
+        self._settling = [tap for tap in taps if isinstance(tap, SettlingTap)] if taps else ()
         self._conversation = offer.tap if offer.tap is not None and offer.tap.is_shared else None
         """The tap that shares the conversation with replicas; None without replicas and after it is stored.
         """
@@ -122,8 +123,15 @@ class StreamReading:
         parts = self._parts
         if parts is not None:
             await asyncio.sleep(0)
-        elif (parts := await self._next_read(response, is_committed=is_committed)) is None:
-            return
+        else:
+            if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
+                self._on_relayed = response.on_relayed
+                await relaying
+                if self._position.ended or self._has_unsent or self._parts is not None:
+                    return
+            data = await response.read()
+            self.is_clean = not data
+            parts = ReadParts(data)
         if self._supervisor.is_stopping():
             return
         written = self._position.written
@@ -172,17 +180,6 @@ class StreamReading:
             self._record.keeps_turn = self._recorder.has_kept
         for tap in self._settling:
             await tap.settle()
-
-    async def _next_read(self, response: UpstreamResponse, *, is_committed: bool) -> ReadParts | None:
-        """Wait for the next read; return None if the stream has ended or bytes wait to be sent."""
-        if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
-            self._on_relayed = response.on_relayed
-            await relaying
-            if self._position.ended or self._has_unsent or self._parts is not None:
-                return None
-        data = await response.read()
-        self.is_clean = not data
-        return ReadParts(data)
 
     @property
     def _has_unsent(self) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from functools import partial
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from .failures import NotSent
 from .http1 import ResponseParser, announced_length, keep_alive_seconds
@@ -78,7 +78,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits
 
-    async def request(
+    def request(
         self,
         head: bytes,
         body: bytes,
@@ -86,8 +86,11 @@ class UpstreamConnection(asyncio.Protocol):
         stream: RequestStream | None = None,
         is_head: bool,
         on_interim: OnInterim | None = None,
-    ) -> ResponseParser:
-        """Send a request and wait for the headers of its response, which may arrive before all is sent.
+    ) -> Coroutine[Any, Any, ResponseParser]:
+        """Send a request, and return a coroutine that waits for the headers of its response.
+
+        The headers may arrive before all is sent. This is not a coroutine function, because each request
+        would cost a coroutine more.
 
         Args:
             head: the request line and headers.
@@ -109,7 +112,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._writer.write(head, body)
         else:
             self._writer.send_stream(head, body, stream, has_news=self.has_news, abort=self.abort)
-        return await self.response()
+        return self.response()
 
     def begin(self, head: bytes, body: bytes) -> None:
         """Send a request with a whole body, without waiting for the response.

@@ -77,12 +77,14 @@ class ClockSweep:
 
     def look_soon(self, watched: Watched) -> None:
         """Look at the clock of an object within a tick."""
-        self.look_at(watched, time.monotonic())
+        tick = int(time.monotonic() * _TICKS) + 1
+        if watched.tick != tick:
+            self.forget(watched)
+            self._put(watched, tick)
 
     def look_at(self, watched: Watched, when: float) -> None:
         """Look at the clock of an object at a time of `time.monotonic()`, which replaces an earlier time."""
-        if watched.tick is not None:
-            self.forget(watched)
+        self.forget(watched)
         self._put(watched, int(when * _TICKS) + 1)
 
     def forget(self, watched: Watched) -> None:

@@ -231,7 +231,7 @@ class Delivery:
         async with self._lock:
             self.clock.is_closed = True
             data, self._unsent = self._unsent, b""
-            last = max(0, (len(data) - 1) // PIECE_BYTES * PIECE_BYTES)
+            last = (len(data) - 1) // PIECE_BYTES * PIECE_BYTES if data else 0
             for start in range(0, last, PIECE_BYTES):
                 await self._write(data[start : start + PIECE_BYTES], more=True)
             if data or not more or not self.is_started:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from streamweir.delivery.clock_sweep import TICK_SECONDS, Watched, sweep_of
+from streamweir.delivery.clock_sweep import TICK_SECONDS, ClockSweep, Watched, sweep_of
 
 __all__ = ["GroupScheduler", "LoopScheduler", "Scheduler"]
 
@@ -45,14 +45,17 @@ class Scheduler(Protocol):
 
 
 class LoopScheduler(Watched):
-    """A scheduler on the running asyncio loop. Its tasks are cancelled by `close`."""
+    """A scheduler on the running asyncio loop. Its tasks are cancelled by `close`.
 
-    __slots__ = ("_context", "_look", "_loop", "_sweep", "_tasks")
+    Args:
+        sweep: the sweep of the running loop; None: it is looked up.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_context", "_look", "_sweep", "_tasks")
+
+    def __init__(self, sweep: ClockSweep | None = None) -> None:
         self.tick = None
-        self._loop = asyncio.get_running_loop()
-        self._sweep = sweep_of(self._loop)
+        self._sweep = sweep_of(asyncio.get_running_loop()) if sweep is None else sweep
         self._context: Context | None = None
         """The context of the code that set the timer; the timer's function is called in it."""
         self._look: Callable[[float], float] | None = None
@@ -84,7 +87,7 @@ class LoopScheduler(Watched):
     def start(self, function: Callable[[], Awaitable[None]]) -> None:
         """See `Scheduler`."""
         tasks = self._tasks = set() if self._tasks is None else self._tasks
-        task: asyncio.Task[None] = self._loop.create_task(_run(function))
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(_run(function))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 

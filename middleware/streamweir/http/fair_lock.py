@@ -21,6 +21,8 @@ class FairLock:
         waiting: the events of the waiting tasks, in order; None until a task has waited.
     """
 
+    __slots__ = ("is_taken", "waiting")
+
     def __init__(self) -> None:
         self.is_taken = False
         self.waiting: deque[anyio.Event] | None = None  # made on demand: a deque takes 700 bytes

@@ -72,6 +72,10 @@ class ReadParts:
             to take; it then returns True.
         """
         data, end = self._data, len(self._data)
+        if 0 < end <= WHOLE_BYTES and not self._at:
+            self._at = end
+            take(data)
+            return True
         began = time.perf_counter()
         spent, density = 0.0, 0.0
         while self._at < end and spent < TURN_SECONDS:
