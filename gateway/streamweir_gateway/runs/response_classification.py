@@ -61,7 +61,10 @@ class Refused(NamedTuple):
 
 
 def may_be_stream(response: UpstreamResponse) -> bool:
-    """Return whether status and content type may be those of a stream. Some servers send HTML for all types."""
+    """Return whether status and content type may be those of a stream.
+
+    Some servers send HTML for all types.
+    """
     kind = response.media_type.partition(b"/")[0].strip()
     return response.status in STREAM_STATUSES and kind not in _NO_STREAM
 
