@@ -93,14 +93,16 @@ class RequestGuard:
         self._dialects = config.known_dialects
         self._allows_cookies = config.cors is not None and config.cors.credentials
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one request.
+
+        This is not a coroutine function, because every stream would keep a coroutine more.
+        """
         path, raw_path = path_within(scope), raw_path_of(scope)
         found = self._table.find(scope["method"], path, raw_path)
         routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
         scope["state"]["client"] = client_address(scope, self._trusted)
         scope["state"][PRIVATE] = self._is_private(path)
-        offer = None
         try:
             is_judged_there = found is not None and found.route.relays_all
             is_open = self._is_open(routes)
@@ -110,19 +112,25 @@ class RequestGuard:
                 methods = methods_of(self._table.routes_at(path, raw_path))
                 preflight = partial(self._cors.preflight, scope["headers"], methods)
                 if found is None or not (is_judged_there and is_open):
-                    await send_nothing(send, preflight())
-                else:
-                    scope["path_params"] = found.path_params
-                    await serve_preflight(found.route.app, scope, receive, send, preflight)
-                return
+                    return send_nothing(send, preflight())
+                scope["path_params"] = found.path_params
+                return serve_preflight(found.route.app, scope, receive, send, preflight)
             admitted = self._admitted(scope, found, routes, offer)
-            if found is not None and self._rates.is_shared:
-                rate = _rate(admitted.caller)
-                await self._rates.count_shared(_client(admitted.scope), found.route, rate, scope["method"])
         except Refusal as refusal:
-            await self._refuse(scope, routes, refusal, send)
-            return
-        await _serve(admitted, receive, send)
+            return self._refuse(scope, routes, refusal, send)
+        if found is not None and self._rates.is_shared:
+            return self._count_and_serve(admitted, found.route, receive, send)
+        return _serve(admitted, receive, send)
+
+    async def _count_and_serve(self, admitted: _Admitted, route: Route, receive: Receive, send: Send) -> None:
+        """Count a request in the store of rates, then serve it or refuse it."""
+        scope = admitted.scope
+        try:
+            await self._rates.count_shared(_client(scope), route, _rate(admitted.caller), scope["method"])
+        except Refusal as refusal:
+            await self._refuse(scope, [route], refusal, send)
+        else:
+            await _serve(admitted, receive, send)
 
     def _checked_sender(self, scope: Scope, *, is_open: bool, is_judged_there: bool) -> OfferedKey | None:
         """Check the program or page that sends a request; return the offer of a handshake, else None.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.http.ownership import take_ownership
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -73,19 +72,15 @@ class AgentDelivery:
             dict.fromkeys(endpoint.destinations, NO_OFFER),
             OpenedResponse(self._response),
         )
-        client = ConnectedClient(self._scope, receive, self._send)
-        live = streams.open(record, self._scope, endpoint.taps)
-        try:
-            exchange = ProxyExchange(
-                endpoint,
-                prepared,
-                client=client,
-                live=live,
-                record=record,
-                observer=self._observer,
-                started_with=self._response.status if self.is_started else None,
-            )
-            take_ownership(self._scope)
-            await exchange.run()
-        finally:
-            live.close()
+        exchange = ProxyExchange.opened(
+            endpoint,
+            prepared,
+            client=ConnectedClient(self._scope, receive, self._send),
+            streams=streams,
+            scope=self._scope,
+            record=record,
+            observer=self._observer,
+            started_with=self._response.status if self.is_started else None,
+        )
+        del prepared
+        await exchange.run()

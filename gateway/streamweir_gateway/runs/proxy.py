@@ -16,7 +16,6 @@ from starlette.types import Receive, Scope, Send
 
 from streamweir.codec.base import NO_OPTIONS, Options
 from streamweir.http.headers import REQUEST_ID, settled_request_id
-from streamweir.http.ownership import take_ownership
 from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.http.requested_run import last_event_ids
 from streamweir.http.sending import send_nothing
@@ -101,7 +100,9 @@ class Proxy:
         body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
             prepared = await self._prepared(incoming, request, body, scope)
-            await self._answer(prepared, scope, receive, send, record)
+            answering = self._answer(prepared, scope, receive, send, record)
+            del incoming, request, prepared  # a long stream would keep them
+            await answering
         finally:
             body.release()
 
@@ -165,20 +166,20 @@ class Proxy:
         first = self._endpoint.destinations[0]
         return first.protocol_options(first.path(incoming)).get(incoming.answers, NO_OPTIONS)
 
-    async def _answer(
+    def _answer(
         self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
-    ) -> None:
-        """Run the request at the upstreams, and deliver the stream to the client."""
-        client = ConnectedClient(scope, receive, send)
-        live = self._streams.open(record, scope, self._endpoint.taps)
-        try:
-            exchange = ProxyExchange(
-                self._endpoint, prepared, client=client, live=live, record=record, observer=self._observer
-            )
-            take_ownership(scope)  # the stream ends properly by itself from here on
-            await exchange.run()
-        finally:
-            live.close()
+    ) -> Coroutine[Any, Any, None]:
+        """Return the coroutine that runs the request at the upstreams, and delivers the stream."""
+        exchange = ProxyExchange.opened(
+            self._endpoint,
+            prepared,
+            client=ConnectedClient(scope, receive, send),
+            streams=self._streams,
+            scope=scope,
+            record=record,
+            observer=self._observer,
+        )
+        return exchange.run()
 
     def _check_method(self, scope: Scope) -> None:
         methods = self._endpoint.config.methods

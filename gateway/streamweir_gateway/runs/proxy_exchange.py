@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from starlette.types import Scope
+
 from streamweir.delivery.client_port import ClientPort
+from streamweir.http.ownership import take_ownership
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -11,7 +14,7 @@ from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.kept_end import keep_response
 from streamweir_gateway.runs.live_delivery import LiveDelivery
-from streamweir_gateway.runs.live_streams import LiveStream
+from streamweir_gateway.runs.live_streams import LiveStream, LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.run import Run
@@ -30,13 +33,13 @@ class ProxyExchange:
         endpoint: the called endpoint.
         prepared: the client's request.
         client: gets the response.
-        live: the stream for watchers and taps; the caller closes this stream.
+        live: the stream for watchers and taps; `run` closes this stream.
         record: the record of the request; completed here.
         observer: gets reports of attempts.
         started_with: the status of the response, whose headers have been sent; None: nothing has been sent.
     """
 
-    __slots__ = ("_delivery", "_keeper", "_record", "_run", "supervisor")
+    __slots__ = ("_delivery", "_keeper", "_live", "_record", "_run", "supervisor")
 
     def __init__(
         self,
@@ -49,6 +52,7 @@ class ProxyExchange:
         observer: Observer,
         started_with: int | None = None,
     ) -> None:
+        self._live = live
         self._record = record
         self._keeper = prepared.keeper
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
@@ -73,6 +77,37 @@ class ProxyExchange:
         )
         self._run = Run(context, prepared.request)
 
+    @classmethod
+    def opened(  # noqa: PLR0913 (what an exchange is made of)
+        cls,
+        endpoint: Endpoint,
+        prepared: PreparedRequest,
+        *,
+        client: ConnectedClient,
+        streams: LiveStreams,
+        scope: Scope,
+        record: RequestRecord,
+        observer: Observer,
+        started_with: int | None = None,
+    ) -> ProxyExchange:
+        """Open a stream in `streams`, and return the exchange for it. Its `run` has to be called."""
+        live = streams.open(record, scope, endpoint.taps)
+        try:
+            exchange = cls(
+                endpoint,
+                prepared,
+                client=client,
+                live=live,
+                record=record,
+                observer=observer,
+                started_with=started_with,
+            )
+        except BaseException:
+            live.close()
+            raise
+        take_ownership(scope)  # the stream ends properly by itself from here on
+        return exchange
+
     async def run(self) -> None:
         """Deliver the stream to its end.
 
@@ -94,7 +129,7 @@ class ProxyExchange:
         finally:
             supervisor.close()
             client.close()
-            self._complete_record()
+            self._end()
         if client.dropped == "slow_client":
             await self._delivery.cut_off()
 
@@ -105,6 +140,13 @@ class ProxyExchange:
         if self._keeper is not None and not await keep_response(self._keeper, attempt):
             self._delivery.mark_not_stored()
         await self._delivery.finish(attempt.stream.pipeline.error, attempt.reported)
+
+    def _end(self) -> None:
+        """Complete the record, and close the stream for watchers and taps."""
+        try:
+            self._complete_record()
+        finally:
+            self._live.close()
 
     def _complete_record(self) -> None:
         """Complete the record, unless the request is refused."""

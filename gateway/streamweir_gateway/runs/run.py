@@ -41,8 +41,8 @@ class Run:
     def __init__(self, context: RequestContext, request: UpstreamRequest) -> None:
         context.record.attempts = 0
         self._context = context
-        self._failed: list[str] = []
-        self._plan = RetryPlan([*context.offers])
+        self._failed: tuple[str, ...] = ()
+        self._plan = RetryPlan(tuple(context.offers))
         self.attempt = self._next_attempt(request)
 
     async def run(self) -> None:
@@ -74,7 +74,7 @@ class Run:
                 if best.refused:
                     raise Refusal("OVERLOADED")
                 return
-            self._failed.append(f"attempt {len(self._failed) + 1}: {_why(attempt)}")
+            self._failed += (f"attempt {len(self._failed) + 1}: {_why(attempt)}",)
             self.attempt = attempt = self._follow(attempt)
             if seconds and not await self._waited(seconds):
                 attempt.stop()

@@ -25,6 +25,8 @@ READ_BUFFER: Final = 64 << 10
 ONE_WRITE: Final = 16 << 10
 """The size of bodies that many servers write separately, but immediately after the headers."""
 
+_POLLS: Final = hasattr(select, "poll")
+
 
 class UpstreamConnection(asyncio.Protocol):
     """A connection that carries one exchange at a time.
@@ -45,6 +47,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     __slots__ = (
         "_buffered",
+        "_descriptor",
         "_is_paused",
         "_lingering",
         "_loop",
@@ -52,7 +55,6 @@ class UpstreamConnection(asyncio.Protocol):
         "_on_news",
         "_parser",
         "_pieces",
-        "_poll",
         "_repeated",
         "_take",
         "_transport",
@@ -68,7 +70,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._on_end = on_end
         self._lingering: Lingering | None = None
         self._transport: asyncio.Transport | None = None
-        self._poll: Callable[[float], list[tuple[int, int]]] | None = None
+        self._descriptor: int | None = None  # None on Windows, which lacks `poll`
         self._parser: ResponseParser | None = None
         self._repeated: RepeatedHead | None = None  # of the last response that may come again
         self._pieces: list[bytes] = []
@@ -250,7 +252,11 @@ class UpstreamConnection(asyncio.Protocol):
 
     def has_news(self) -> bool:
         """Return whether bytes have arrived that the loop has not seen. An idle connection then has ended."""
-        return not self.is_open or (self._poll is not None and bool(self._poll(0)))
+        if not self.is_open or self._descriptor is None:
+            return not self.is_open
+        poll = select.poll()  # made for each look: one that is kept takes more memory than the connection
+        poll.register(self._descriptor, select.POLLIN)
+        return bool(poll.poll(0))
 
     def abort(self) -> None:
         """Close the connection at once, and drop unsent bytes."""
@@ -266,7 +272,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=1)  # we learn of all that has to wait; 0 confuses TLS
         self._writer = RequestWriter(self._transport)
         self._parser = ResponseParser()
-        self._poll = _polling(transport)
+        self._descriptor = transport.get_extra_info("socket").fileno() if _POLLS else None
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:
@@ -390,12 +396,3 @@ class UpstreamConnection(asyncio.Protocol):
             on_news()
         elif self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-
-def _polling(transport: asyncio.BaseTransport) -> Callable[[float], list[tuple[int, int]]] | None:
-    """Return a function that asks the system for new bytes; None on Windows, which lacks `poll`."""
-    if not hasattr(select, "poll"):
-        return None
-    poll = select.poll()
-    poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-    return poll.poll
