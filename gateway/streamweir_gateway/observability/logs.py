@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TextIO
 
 import orjson
-import structlog
-from structlog.types import Processor
 
 from streamweir.redaction import hide_credentials
 from streamweir_gateway.config import LogForm, LogLevel, ServerConfig
@@ -37,10 +35,8 @@ LINE_CHARACTERS: Final = 1000
 TRACE_CHARACTERS: Final = (2000, 5000)
 """The most characters of a long traceback: at its beginning and at its end."""
 
-_SHARED: Final[tuple[Processor, ...]] = (
-    structlog.processors.add_log_level,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-)
+_FIELDS_OF_RECORDS: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+"""The attributes that every record has; all others were given by `extra`."""
 
 # What JSON leaves as it is and some readers take for the end of a line, or obey.
 _CONTROLS: Final = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff]")
@@ -66,18 +62,6 @@ class LogSettings(NamedTuple):
         """Return the function that formats an event as a line for `stream`, or for standard error."""
         is_text = self.form == "text" or (self.form == "auto" and _is_terminal(stream or sys.stderr))
         return text_line if is_text else _json
-
-    def renderer(self, stream: TextIO | None) -> Processor:
-        """Return the last processor for structlog, so that its lines have the same form."""
-        return _rendered_text if self.line(stream) is text_line else _rendered_json
-
-
-def _rendered_text(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
-    return text_line(event)
-
-
-def _rendered_json(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> str:
-    return _json(event)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
@@ -108,24 +92,12 @@ def configure_logging(
     root = logging.getLogger()
     for handler in [one for one in root.handlers if isinstance(one, _LineHandler)]:
         root.removeHandler(handler)
-    handler = _LineHandler(lines_to(stream))
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*_SHARED, structlog.stdlib.add_logger_name, structlog.stdlib.ExtraAdder()],
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                _Censor(secrets),
-                settings.renderer(stream),
-            ],
-        )
-    )
-    root.addHandler(handler)
+    root.addHandler(_LineHandler(lines_to(stream), settings.line(stream), _Censor(secrets)))
     root.setLevel(logging.WARNING if settings.level == "info" else settings.number)
 
 
 class _RequestLines:
-    """A `RequestLog` without structlog, which writes the other lines but takes longer than many requests."""
+    """A `RequestLog` that writes lines."""
 
     def __init__(self, lines: Lines, line: Callable[[MutableMapping[str, Any]], str], level: int) -> None:
         self._write = lines.write
@@ -148,7 +120,7 @@ class _RequestLines:
 
 
 class _Timestamps:
-    """Returns the present time in structlog's form (ISO 8601, UTC). The text is cached for a second."""
+    """Returns the present time (ISO 8601, UTC). The text is cached for a second, so callers take turns."""
 
     __slots__ = ("_second", "_words")
 
@@ -167,34 +139,52 @@ class _Timestamps:
 class _LineHandler(logging.Handler):
     """Writes records of the standard library's loggers. A record that cannot be formatted is reported."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(
+        self, lines: Lines, line: Callable[[MutableMapping[str, Any]], str], censor: _Censor
+    ) -> None:
         super().__init__()
         self._lines = lines
+        self._line = line
+        self._censor = censor
+        self._now = _Timestamps().now
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
         try:
-            line = self.format(record)
+            line = self._line(self._censor.cleaned(self._fields(record)))
         except Exception:
             line = _json({"event": "a record could not be written", "logger": record.name, "level": "error"})
         self._lines.write(line)
 
+    def _fields(self, record: logging.LogRecord) -> dict[str, Any]:
+        """Return the fields of a line: those of every record, those of `extra`, and the traceback."""
+        fields: dict[str, Any] = {"event": record.getMessage()}
+        if record.stack_info:
+            fields["stack_info"] = record.stack_info
+        fields |= {"level": record.levelname.lower(), "timestamp": self._now(), "logger": record.name}
+        fields |= {name: value for name, value in vars(record).items() if name not in _FIELDS_OF_RECORDS}
+        if record.exc_info:
+            fields["exception"] = _TRACEBACKS.formatException(record.exc_info)
+        return fields
+
+
+_TRACEBACKS: Final = logging.Formatter()
+
 
 class _Censor:
-    """A processor that hides credentials, and bounds every text of a record that the gateway did not make."""
+    """Hides credentials in the fields of a line, and bounds every text that the gateway did not make."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = Secrets(secrets)
 
-    def __call__(
-        self, _logger: Any, _method: str, event: MutableMapping[str, Any]
-    ) -> MutableMapping[str, Any]:
-        for name, value in event.items():
+    def cleaned(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields in the form for the log."""
+        for name, value in fields.items():
             if name == "exception":
-                event[name] = self._clean(_middle_cut(str(value)), limit=len(value))
+                fields[name] = self._clean(_middle_cut(str(value)), limit=len(value))
             elif value is not None and not isinstance(value, bool | int | float):
-                event[name] = self._clean(str(value), limit=TEXT_CHARACTERS)
-        return event
+                fields[name] = self._clean(str(value), limit=TEXT_CHARACTERS)
+        return fields
 
     def _clean(self, text: str, *, limit: int) -> str:
         return hide_credentials(self._secrets.hide(text), limit=limit)

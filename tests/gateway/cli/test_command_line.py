@@ -124,7 +124,7 @@ def test_library_as_a_module_names_the_command() -> None:
 
 def without_gateway(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     """Run the command where none of the packages of the extra can be imported."""
-    missing = ["httpx", "httptools", "pydantic", "ruamel", "structlog", "uvicorn", "uvloop"]
+    missing = ["httpx", "httptools", "pydantic", "ruamel", "uvicorn", "uvloop"]
     program = (
         f"import sys\nsys.modules.update(dict.fromkeys({missing!r}))\n"
         f"from streamweir_gateway.cli import main\nsys.exit(main({list(arguments)!r}))"

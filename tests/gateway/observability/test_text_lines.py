@@ -73,6 +73,6 @@ def test_pseudo_terminal_gets_text_lines() -> None:
     parent, child = pty.openpty()
     try:
         with os.fdopen(child, "w") as stream:
-            assert LogSettings("auto").renderer(stream) is LogSettings("text").renderer(None)
+            assert LogSettings("auto").line(stream) is LogSettings("text").line(None)
     finally:
         os.close(parent)
