@@ -14,7 +14,7 @@ from streamweir_gateway.cli.configuration import listening_on, load
 from streamweir_gateway.cli.input_output import print_if_possible
 from streamweir_gateway.cli.own_dialects import add_dialects
 from streamweir_gateway.config import ConfigErrors, ConsoleConfig, GatewayConfig
-from streamweir_gateway.config.home_made import files_of
+from streamweir_gateway.config.dialect_files import files_of
 from streamweir_gateway.console.entrance import ConsoleEntrance, open_entrance
 from streamweir_gateway.processes.reload import reloading
 from streamweir_gateway.processes.service import serve

@@ -20,16 +20,13 @@ from streamweir.codec.registry import add_dialect_at, dialect_at, places, proces
 from streamweir.errors import ConfigurationError
 from streamweir.translation.home_made_dialects import dialects_from
 from streamweir.yaml_files.dialect_files import read_dialect
-from streamweir.yaml_files.reading import read_text
 from streamweir.yaml_files.report import Report
-from streamweir.yaml_files.tree import read_tree
 from streamweir_gateway.config.diagnostics import not_this
+from streamweir_gateway.config.dialect_files import FILE, KEY
 from streamweir_gateway.config.interpolation import Interpolation
 
-__all__ = ["ConfiguredDialects", "dialect_files_in", "files_of", "read_home_made"]
+__all__ = ["ConfiguredDialects", "read_home_made"]
 
-KEY: Final = "dialects"
-_FILE: Final = "file"
 _PYTHON: Final = "python"
 """The key of a dialect that is a class: `{python: "package.module:Acme"}`."""
 
@@ -50,21 +47,6 @@ class ConfiguredDialects(Dialects):
 
     def __reduce__(self) -> tuple[Callable[..., Dialects], tuple[Any, ...]]:
         return _compiled_again, (dict(self._sources), places())
-
-
-def files_of(path: Path) -> list[Path]:
-    """Return the file at `path` and the files of its dialects, even if other parts of the file are faulty."""
-    report = Report("")
-    tree = read_tree(read_text(path, report), report) or {}
-    return [path, *dialect_files_in(tree, path.parent)]
-
-
-def dialect_files_in(tree: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Return the files of a configuration's dialects, in its order; the configuration is in `folder`."""
-    named = tree.get(KEY)
-    trees = named.values() if isinstance(named, Mapping) else ()
-    files = [tree.get(_FILE) for tree in trees if isinstance(tree, Mapping)]
-    return [folder / file for file in files if isinstance(file, str)]
 
 
 def read_home_made(value: Any, report: Report, interpolation: Interpolation, known: Dialects) -> Dialects:
@@ -124,18 +106,18 @@ def dialect_in(folder: Path, place: str, name: str) -> Dialect:
 def _source(name: str, tree: Any, report: Report, interpolation: Interpolation) -> DialectSource | None:
     """Return the source of one dialect; None if its file cannot be used."""
     path = (KEY, name)
-    if not isinstance(tree, Mapping) or _FILE not in tree:
+    if not isinstance(tree, Mapping) or FILE not in tree:
         return DialectSource(name, tree, report, path, interpolation.folder)
     for key in tree:
-        if key != _FILE:
-            report.at_key((*path, key), f"stands in the file of the dialect, not beside `{_FILE}`")
-    file = tree[_FILE]
+        if key != FILE:
+            report.at_key((*path, key), f"stands in the file of the dialect, not beside `{FILE}`")
+    file = tree[FILE]
     if not isinstance(file, str) or not file:
-        report.at_value((*path, _FILE), "must be the path of a file", not_this(file))
+        report.at_value((*path, FILE), "must be the path of a file", not_this(file))
         return None
     place = interpolation.folder / file
     if not place.is_file():
-        report.at_value((*path, _FILE), "there is no such file", f": {file}")
+        report.at_value((*path, FILE), "there is no such file", f": {file}")
         return None
     found, own = read_dialect(place, name=file)
     if found is None:

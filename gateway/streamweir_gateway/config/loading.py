@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from streamweir.codec.dialects import Dialects
 from streamweir.yaml_files.reading import read_text
 from streamweir.yaml_files.report import Position, Report
 from streamweir.yaml_files.tree import read_tree
 from streamweir_gateway.config.certificates import check_certificates
+from streamweir_gateway.config.dialect_files import dialect_files_in
 from streamweir_gateway.config.fingerprint import fingerprint
-from streamweir_gateway.config.home_made import dialect_files_in, read_home_made
 from streamweir_gateway.config.interpolation import Interpolation
 from streamweir_gateway.config.later_keys import without_later_keys
 from streamweir_gateway.config.models import GatewayConfig
@@ -74,7 +75,7 @@ def parse_config(
     if tree is not None:
         interpolation = Interpolation(environ, folder, tolerant=check)
         filled = without_later_keys(interpolation.fill(tree, report), report)
-        known = read_home_made(filled.get("dialects"), report, interpolation, dialects)
+        known = _known(filled.get("dialects"), report, interpolation, dialects)
         serves = not check or filled.keys() != {"dialects"}  # such a file is named by commands, not served
         config = validate(filled if serves else {**filled, "endpoints": {}}, report, folder)
         if config is not None and serves:
@@ -106,6 +107,15 @@ def load_dialects(
     written = interpolation.fill({"dialects": tree.get("dialects")}, report)["dialects"]
     if written is None:
         report.at(None, "has no `dialects:`")
-    found = read_home_made(written, report, interpolation, dialects)
+    found = _known(written, report, interpolation, dialects)
     report.stop_if_any()
     return found
+
+
+def _known(value: Any, report: Report, interpolation: Interpolation, dialects: Dialects) -> Dialects:
+    """Return the dialects that a file may name; `value` is its `dialects:`, with variables filled in."""
+    if not value:
+        return dialects
+    from streamweir_gateway.config.home_made import read_home_made  # noqa: PLC0415 - few files have any
+
+    return read_home_made(value, report, interpolation, dialects)

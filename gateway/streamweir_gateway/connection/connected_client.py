@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.asgi.asgi_client import AsgiClient
+from streamweir.delivery.asgi_client import AsgiClient
 from streamweir_gateway.connection.client_connection import ClientConnection
 
 __all__ = ["ConnectedClient"]

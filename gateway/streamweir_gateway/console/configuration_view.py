@@ -15,9 +15,9 @@ import streamweir
 from streamweir.yaml_files.reading import read_text
 from streamweir.yaml_files.report import Report
 from streamweir_gateway.config import ConfigErrors, ConsoleConfig, EndpointConfig, GatewayConfig
+from streamweir_gateway.config.dialect_files import files_of
 from streamweir_gateway.config.effective import EffectiveValue, effective_values
 from streamweir_gateway.config.fingerprint import fingerprint
-from streamweir_gateway.config.home_made import files_of
 from streamweir_gateway.sample_requests import sample_for
 
 __all__ = ["ConfigurationView"]

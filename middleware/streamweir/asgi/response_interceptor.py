@@ -21,7 +21,6 @@ from typing import Any, Final
 import anyio
 import anyio.lowlevel
 
-from streamweir.asgi.asgi_client import AsgiClient
 from streamweir.asgi.normalized_stream import FILES, NormalizedStream
 from streamweir.asgi.receive_proxy import ReceiveProxy
 from streamweir.asgi.sniffed_response import SniffedResponse
@@ -31,6 +30,7 @@ from streamweir.classification import classify_break
 from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector
+from streamweir.delivery.asgi_client import AsgiClient
 from streamweir.delivery.delivery import ClientGoneError
 from streamweir.delivery.scheduler import GroupScheduler, Scheduler
 from streamweir.delivery.supervisor import DeliverySupervisor

@@ -11,9 +11,9 @@ from typing import Any, Unpack, cast
 from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
-from streamweir.asgi.asgi_client import AsgiClient
 from streamweir.asgi.listening import deliver_while_listening
 from streamweir.asgi.response_delivery import ResponseDelivery
+from streamweir.delivery.asgi_client import AsgiClient
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.emit.event_stream import EventContent, EventStream
 from streamweir.emit.event_stream_options import EVENT_STREAM_DEFAULTS, EventStreamOptions

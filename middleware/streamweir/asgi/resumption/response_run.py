@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.asgi.asgi_client import AsgiClient
 from streamweir.asgi.listening import deliver_while_listening
 from streamweir.asgi.resumption.request_run import RequestRun
 from streamweir.asgi.resumption.resumption import Admitted, Resumption
 from streamweir.asgi.resumption.run_writing import RunWriting
+from streamweir.delivery.asgi_client import AsgiClient
 from streamweir.emit.event_stream import EventStream
 from streamweir.http.headers import HeaderList
 from streamweir.http.ownership import offered_runs, ownership_in, take_ownership

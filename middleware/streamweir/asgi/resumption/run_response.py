@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from streamweir.asgi.asgi_client import AsgiClient
 from streamweir.asgi.response_delivery import ResponseDelivery
 from streamweir.asgi.resumption.client_request import ClientRequest
 from streamweir.codec.registry import process_dialects
+from streamweir.delivery.asgi_client import AsgiClient
 from streamweir.delivery.scheduler import LoopScheduler
 from streamweir.delivery.stored_run import StoredRunDelivery
 from streamweir.delivery.supervisor import DeliverySupervisor
