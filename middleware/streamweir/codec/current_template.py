@@ -6,7 +6,7 @@ from typing import Final
 
 from streamweir.classification.failure_signs import reports_failure
 from streamweir.codec.message_template import CountingTemplate, MessageTemplate, Piece, TextFields, are_alike
-from streamweir.events import Content, Event, Thinking
+from streamweir.events import Content, Error, Event, SessionEnd, Thinking
 from streamweir.framing import Frame
 
 __all__ = ["MessageTemplates"]
@@ -22,6 +22,9 @@ _LONGEST_USUAL: Final = 256 << 10
 
 _TEXTS: Final = frozenset({Content, Thinking})
 
+_ENDS: Final = frozenset({SessionEnd, Error})
+"""The events after which no text of the stream follows."""
+
 _NO_FRAME: Final = Frame(b"")
 
 
@@ -29,19 +32,23 @@ class MessageTemplates:
     """The template of the texts of one stream.
 
     A template is in force from the moment at which texts follow each other. It ends when a message is
-    decoded that does not fit the template, or that fits it and means another event.
+    decoded that does not fit the template, or that fits it and means another event. If the texts of the
+    dialect are stateless, it stays in force behind a message that means one event other than a text, an end
+    or an error.
 
     Args:
         fields: the text fields of the dialect; None: every message is decoded.
 
     Attributes:
         current: the template in force; None if no template is in force.
+        is_text: the message that was noted last is a text, with the template in force if there is one.
     """
 
-    __slots__ = ("_fields", "_frame", "_known", "_piece", "_row", "current")
+    __slots__ = ("_fields", "_frame", "_known", "_piece", "_row", "current", "is_text")
 
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
+        self.is_text = False
         self._piece: Piece | None = None
         self._frame = _NO_FRAME
         self._row = 0
@@ -56,25 +63,37 @@ class MessageTemplates:
 
     def note(self, frame: Frame, event: Event | None) -> None:
         """Note that `frame` was decoded to `event`; None: it was decoded to no event or to several."""
-        if self._fields is None:
+        fields = self._fields
+        if fields is None:
             return
-        piece, last = (_piece_of(event) if type(event) in _TEXTS else None), self._piece
+        if type(event) not in _TEXTS:
+            self._note_other(event, fields)
+            return
+        piece, last = _piece_of(event), self._piece
+        self.is_text = piece is not None
         if piece is None:
             self.current = self._piece = None
             self._frame, self._row = _NO_FRAME, 0
             return
         if self.current is None or not self.current.matches(piece, frame):
             self._row = 0 if last is None else self._row + 1
-            may_be_usual = self._fields.known and len(frame.data) <= _LONGEST_USUAL
-            self.current = _usual_template_of(frame, piece, self._fields) if may_be_usual else None
-            if self.current is None and not self._row and self._fields.form is not None:
-                self.current = _formed_template_of(frame, piece, self._fields)
-            if self.current is None and (self._known or self._row >= self._fields.learned_after):
-                self.current = self._template_of(frame, piece, self._fields)
+            may_be_usual = fields.known and len(frame.data) <= _LONGEST_USUAL
+            self.current = _usual_template_of(frame, piece, fields) if may_be_usual else None
+            if self.current is None and not self._row and fields.form is not None:
+                self.current = _formed_template_of(frame, piece, fields)
+            if self.current is None and (self._known or self._row >= fields.learned_after):
+                self.current = self._template_of(frame, piece, fields)
         if type(self.current) is CountingTemplate:
             self.current.latest = frame.data  # comparing has set it to a message before this one
         is_large = len(frame.data) > _LONGEST_COMPARED
         self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
+
+    def _note_other(self, event: Event | None, fields: TextFields) -> None:
+        """Note that a message was decoded to another event than a text, to no event, or to several."""
+        self.is_text = False
+        self._piece, self._frame, self._row = None, _NO_FRAME, 0
+        if event is None or type(event) in _ENDS or not fields.is_stateless:
+            self.current = None
 
     def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
         """Return a template that reads `frame` and an earlier message as the decoder did; else None."""

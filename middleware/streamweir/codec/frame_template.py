@@ -14,13 +14,14 @@ that change. By this it promises that the frames of later texts differ in nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
 from typing import Final
 
 import msgspec
 
+from streamweir.events import Stamp
 from streamweir.jsontext import one_line, write_json
 
 __all__ = ["POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number"]
@@ -53,11 +54,33 @@ class FrameTemplate:
     Args:
         template: the bytes, with placeholders of the operator `%`.
         keys: the keys of the numbers, in the order of their places; None is the key of the text.
+        values: returns the values of one frame from the JSON of its text and its stamp, in the order of their
+            places. Only for an encoder whose numbers depend on nothing but the stamp, and that does not
+            define `texts_written`.
+
+    Attributes:
+        values: the argument; None: the numbers are asked of the encoder for each run.
     """
 
-    __slots__ = ("_around", "_begin", "_keys", "_numbers", "_parts", "_template", "_text_place", "_values")
+    __slots__ = (
+        "_around",
+        "_begin",
+        "_keys",
+        "_numbers",
+        "_parts",
+        "_template",
+        "_text_place",
+        "_values",
+        "values",
+    )
 
-    def __init__(self, template: bytes, keys: tuple[str | None, ...]) -> None:
+    def __init__(
+        self,
+        template: bytes,
+        keys: tuple[str | None, ...],
+        values: Callable[[bytes, Stamp], tuple[bytes | int, ...]] | None = None,
+    ) -> None:
+        self.values = values
         self._template = template
         self._keys = keys
         self._text_place, self._numbers = _places_of(keys)
@@ -117,6 +140,14 @@ class FrameTemplate:
             frame.write(memoryview(write_json(text[at : at + _PIECE]))[1:-1])
         frame.write(b'"' + end)
         return frame.getvalue()
+
+    def write_one(self, text: str, stamp: Stamp) -> bytes:
+        """Return the frame of a text. Only for a template with `values`."""
+        written = _string(text)
+        if not written.isascii():
+            written = one_line(written)
+        assert self.values is not None
+        return self._template % self.values(written, stamp)
 
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are the numbers of the first frame."""

@@ -74,9 +74,11 @@ class TextFields:
         counts: whether the numbers at `ignored` are running counts, for example of tokens. The latest message
             is then kept, and decoded if the stream breaks off.
         prefix: matches the constant bytes that a dialect writes before the JSON of a message.
+        is_stateless: a message with only a text means the same, whatever messages other than texts were read
+            before it. Its template then stays in force behind such messages.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 (a declaration)
         self,
         texts: tuple[Path, ...],
         ignored: tuple[Path, ...] = (),
@@ -85,6 +87,7 @@ class TextFields:
         counts: bool = False,
         prefix: re.Pattern[bytes] = _NO_PREFIX,
         form: TextForm | None = None,
+        is_stateless: bool = False,
     ) -> None:
         self.texts = texts
         self.form = form
@@ -93,6 +96,7 @@ class TextFields:
         self.template = CountingTemplate if counts else MessageTemplate
         self.prefix = prefix
         self.usual = usual
+        self.is_stateless = is_stateless
 
     @cached_property
     def known(self) -> tuple[MessageTemplate, ...]:

@@ -82,6 +82,8 @@ def _has_short_names(event: Event) -> bool:
     match event:
         case ToolCallStart():
             return len(event.tool_id) <= MAX_ID_CHARACTERS and len(event.tool_name) <= MAX_ID_CHARACTERS
+        case ToolCallEnd(tool_name=name):
+            return len(event.tool_id) <= MAX_ID_CHARACTERS and len(name or "") <= MAX_ID_CHARACTERS
         case Data():
             if event.data_type != "custom":
                 return True

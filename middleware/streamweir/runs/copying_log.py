@@ -117,11 +117,21 @@ class CopyingLog(EventLog, FrameSink):
         """See `FrameSink`."""
         self._copier.frame(raw, items)
         is_gap, self._is_gap = self._is_gap, False
-        end, first = self._at + len(self._stored), items[0] if items else None
+        first = items[0] if items else None
         if isinstance(first, TextRun):
-            self._frame_ends += range(end - len(first.texts) + 1, end + 1)
+            self._note_ends(len(first.texts))
         elif not is_gap:
-            self._frame_ends.append(end)
+            self._note_ends(1)
+
+    def run_frames(self, raw: bytes, event: Content | Thinking, texts: list[str]) -> None:
+        """See `FrameSink`."""
+        self._copier.run_frames(raw, event, texts)
+        self._note_ends(len(texts))
+
+    def _note_ends(self, frames: int) -> None:
+        """Note the positions after the last event of each of the latest frames, which have an event each."""
+        end = self._at + len(self._stored)
+        self._frame_ends += range(end - frames + 1, end + 1)
 
     def begin_closing(self) -> None:
         """See `FrameSink`."""

@@ -28,23 +28,30 @@ class TextDigest:
         kept: roughly how many characters are kept unchanged.
     """
 
-    __slots__ = ("_hash", "_kept", "_pieces", "_room", "length")
+    __slots__ = ("_checked_at", "_hash", "_kept", "_pieces", "_room", "length")
 
     def __init__(self, kept: int = KEPT_CHARACTERS) -> None:
         self.length = 0
         self._kept = self._room = kept
+        self._checked_at = kept if kept < _MAX_PIECES else _MAX_PIECES
+        """The length beyond which room and pieces are looked at: at most `_room`."""
         self._pieces: list[str] = []
         self._hash: hashlib.blake2b | None = None
 
     def append(self, piece: str) -> None:
         """Append a piece of the text."""
-        pieces = self._pieces
-        pieces.append(piece)
+        self._pieces.append(piece)
         self.length = length = self.length + len(piece)
-        if length > self._room:
+        if length > self._checked_at:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Compact a text for which there is no room, and join many pieces."""
+        if self.length > self._room:
             self.compact()
-        elif len(pieces) > _MAX_PIECES:
-            self._pieces = ["".join(pieces)]  # a piece takes as much as fifty letters
+        elif len(self._pieces) > _MAX_PIECES:
+            self._pieces = ["".join(self._pieces)]  # a piece takes as much as fifty letters
+        self._checked_at = min(self._room, self.length + _MAX_PIECES)
 
     def compact(self) -> None:
         """Keep only the length and the hash of the text that has been appended."""

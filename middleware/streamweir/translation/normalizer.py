@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from streamweir.codec.message_template import Piece
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, Reason
 from streamweir.events import Error, Event, SessionEnd, SessionStart, Status
@@ -119,37 +118,40 @@ class StreamNormalizer:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body."""
-        position = self._position
+        position, size = self._position, len(data)
+        total = self.bytes + size
         if position.ended:
             return
+        if total > self._limit:
+            self._exceed_limit(data)
+            return
         position.now = self._clock()
-        size = len(data)
-        self.bytes = total = self.bytes + size
+        self.bytes = total
         if total < UNDERSTOOD_HEAD_BYTES:
             self._head += data
         elif self._keeps_head:
             self._keep_head(data)
-        is_too_large = total > self._limit
-        if is_too_large:
-            data = data[: max(0, self._limit - total + size)]
         body = self._body
         around = body.around
-        texts = None if around is None or size > self._event_limit else around.texts_in(data)
-        piece: Piece | None = None
-        raw = data
-        if texts and around is not None:
-            piece = around.template.event
+        if around is not None and size <= self._event_limit and (texts := around.texts_in(data)):
+            piece, raw = around.template.event, data
         elif body.next_around is not None and (found := body.read_texts(data)) is not None:
             piece, texts, raw = found
-        if piece is None or texts is None:
+        else:
             self._take(self.reader.feed(data))
-        elif not self.pipeline.push_more(piece, texts, raw):
+            return
+        if not self.pipeline.push_more(piece, texts, raw):
             self._take((body.as_read(piece, texts, raw),))
         elif self._collector is not None:
             self._collector.take_texts(piece, texts)
-        if is_too_large:
-            self.push_held_end()
-            self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
+
+    def _exceed_limit(self, data: bytes) -> None:
+        """Take the bytes that `stream_bytes` allows, and end the stream with an error."""
+        total = self.bytes + len(data)
+        self.feed(data[: self._limit - self.bytes])
+        self.bytes = total
+        self.push_held_end()
+        self.pipeline.end_for(LimitExceeded("a stream is larger than allowed"))
 
     def _keep_head(self, data: bytes) -> None:
         self._head = head = self._head + data[: HEAD_BYTES - len(self._head)]

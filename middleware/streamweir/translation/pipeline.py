@@ -26,6 +26,7 @@ from streamweir.stages import (
     routes,
 )
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.translation.run_sinks import has_one_writer, write_run_to_all
 from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, OutlineSink, raise_apart
 
 __all__ = ["Pipeline"]
@@ -77,7 +78,7 @@ class Pipeline:
     """The stream is being ended because of a fault: failures of sinks are ignored."""
     _named_piece: Any = None
     _piece: Content | Thinking | None = None
-    """The common event of the current text run; None after any other event."""
+    """The event of the text run; None after another event, while a warning waits, and after the end."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (what there is to settle of a stream)
         self,
@@ -99,8 +100,8 @@ class Pipeline:
         now = self.clock()
         self.position = position = StreamPosition(now, now)
         self._sinks = self._run_sinks = [*sinks]
+        self._only_sink: EventSink | None = sinks[0] if len(sinks) == 1 else None  # of text runs
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
-        # The arguments are positional because keyword arguments double the cost.
         sanitizer = ErrorSanitizer(debug)
         self.tools = tools = Tools(stream_tool_arguments, position, room // 2, request_id)
         self._texts = texts = TextDeduplication(full_text, room, sanitizer)
@@ -178,6 +179,7 @@ class Pipeline:
     def _set_sinks(self, sinks: list[EventSink]) -> None:
         self._sinks, self.frame_sinks = sinks, [sink for sink in sinks if isinstance(sink, FrameSink)]
         self._run_sinks = [sink for sink in sinks if not isinstance(sink, OutlineSink)]
+        self._only_sink = self._run_sinks[0] if len(self._run_sinks) == 1 else None
 
     def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
         """Set a function that returns the warning to send before a good end of a stream without an answer."""
@@ -189,6 +191,7 @@ class Pipeline:
 
     def warn(self, warning: Warning) -> None:
         """Send `warning` before the next event."""
+        self._piece = None
         self.lifecycle.warn(warning)
 
     @property
@@ -285,29 +288,25 @@ class Pipeline:
             raw: the bytes of their frames, unless these are given to `take_frame`.
             is_noted: the texts have already passed the stages.
         """
-        position = self.position
-        if event is not self._piece or self.lifecycle.waiting or position.ended:
+        if event is not self._piece:
             return False
+        position = self.position
+        written = position.written
         try:
             if not is_noted:
                 self._texts.go_on(texts[0] if len(texts) == 1 else "".join(texts))
-            stamp = Stamp(self.request_id, position.written, position.now)
-            position.written += len(texts)
-            failure: Exception | None = None
-            for sink in self._run_sinks:
-                try:
-                    sink.write_run(self._named_piece, texts, stamp)
-                except Exception as error:  # the other sinks get it all the same
-                    failure = error
-            if failure is not None:
-                writers = [sink for sink in self._sinks if not isinstance(sink, ListeningSink)]
-                if isinstance(failure, LimitExceeded) and failure.taken and len(writers) == 1:
-                    position.written = stamp.sequence + failure.taken
-                raise_apart(failure)
-            if raw is not None and self.frame_sinks:
+            position.written = written + len(texts)
+            stamp = Stamp(self.request_id, written, position.now)
+            if self._only_sink is not None:
+                self._only_sink.write_run(self._named_piece, texts, stamp)
+            else:
+                write_run_to_all(self._run_sinks, self._named_piece, texts, stamp)
+            if raw is not None:
                 for frame_sink in self.frame_sinks:
-                    frame_sink.frame(raw, (TextRun(event, texts),))
+                    frame_sink.run_frames(raw, event, texts)
         except Exception as error:
+            if isinstance(error, LimitExceeded) and error.taken and has_one_writer(self._sinks):
+                position.written = written + error.taken
             self.end_for(error)
         return True
 

@@ -1,12 +1,14 @@
-"""The warnings and errors about messages that a stream has lost."""
+"""The warnings and errors about messages that a stream has lost, and the count of those that a client got."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Final
 
+import msgspec
+
 from streamweir.errors import error_info
-from streamweir.events import Error, Warning
+from streamweir.events import Error, Event, SessionEnd, Stamp, Warning
 from streamweir.own_warnings import own_warning
 from streamweir.stages.endings import error_event
 
@@ -18,6 +20,7 @@ __all__ = [
     "not_understood_error",
     "silence_warning",
     "unsupported_warning",
+    "with_own_count",
 ]
 
 MAX_REPORTED_MALFORMED: Final = 10
@@ -70,3 +73,18 @@ def unsupported_warning(unsupported: Counter[str]) -> Warning | None:
         return None
     counted = ", ".join(f"{number} x {kind}" for kind, number in sorted(unsupported.items()))
     return own_warning("LOSSY_CONVERSION", counted=counted)
+
+
+def with_own_count(event: Event, stamp: Stamp, added: int) -> Event:
+    """Return an end event whose summary counts the events that the client got.
+
+    Args:
+        event: the event.
+        stamp: its stamp in the stream.
+        added: how many more events the client got than the stream has.
+    """
+    match event:
+        case SessionEnd(summary={"events": int(events), **summary}) if events == stamp.sequence + 1:
+            own = {**summary, "events": events + added}
+            return msgspec.structs.replace(event, summary=own)
+    return event

@@ -66,6 +66,8 @@ class RunWriter(StreamWriter):
             self._held = None
         self._out += self._with_ids(held, position)
 
+    write_run = StreamWriter._begin_run
+
     def insert(self, warning: Warning, stamp: Stamp) -> None:
         """Write a warning that is not stored, for this client only, before the event of `stamp`."""
         run, self.run = self.run, None

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from streamweir.events import Content, Event, Stamp, Thinking, Warning
 from streamweir.framing import Frame
-from streamweir.translation.items import StreamItem
+from streamweir.translation.items import StreamItem, TextRun
 
 __all__ = ["EventSink", "EventTap", "FrameSink", "ListeningSink", "OutlineSink", "raise_apart"]
 
@@ -59,7 +59,7 @@ class FrameSink:
     """A sink that also gets the frames of the upstream, if the reader of the stream keeps their bytes.
 
     For each frame the pipeline calls `begin_frame`, then `write` for the events of its items, then `frame`.
-    For a read that only extends the current text run it calls `write_run`, then `frame`. Events that are
+    For a read that only extends the current text run it calls `write_run`, then `run_frames`. Events that are
     written at any other time are made by the gateway or the application.
     """
 
@@ -85,6 +85,16 @@ class FrameSink:
             items: the events that were read from them.
         """
         raise NotImplementedError
+
+    def run_frames(self, raw: bytes, event: Content | Thinking, texts: list[str]) -> None:
+        """Take the frames of a read that only extends the current text run; by default they go to `frame`.
+
+        Args:
+            raw: the bytes of all frames, as they arrived.
+            event: the common event of the texts.
+            texts: the texts, which `write_run` has already got.
+        """
+        self.frame(raw, (TextRun(event, texts),))
 
     def begin_closing(self) -> None:
         """Note that the events up to `end_closing` end the stream in the way that its frames reported."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import cache
 from typing import Final, Literal, Self
 
 import msgspec
@@ -13,7 +12,7 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.client_names import ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import POSITION, SAMPLE_SIZE, FrameTemplate, Number
-from streamweir.codec.opaque_values import OPAQUE_EVENTS, without_opaque
+from streamweir.codec.opaque_values import without_opaque
 from streamweir.events import (
     Content,
     Error,
@@ -36,15 +35,14 @@ from streamweir.framing import (
     write_ndjson,
 )
 from streamweir.framing.event_ids import EventIds
+from streamweir.translation.adapted_kinds import adapted_kinds
 from streamweir.translation.append_only_text import AppendOnlyText
 from streamweir.translation.failure_body import failure_body
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.report import not_understood_error, unsupported_warning
+from streamweir.translation.report import not_understood_error, unsupported_warning, with_own_count
 
 __all__ = ["StreamWriter"]
 
-
-_PREPARED: Final[frozenset[type[Event]]] = frozenset({SessionStart, SessionEnd, Error})
 
 _LONG: Final = 256 << 10
 """The least characters of a text that is written in pieces."""
@@ -118,7 +116,7 @@ class StreamWriter:
         self._source = source
         self._only_appends = not encoder.can_replace
         self._carries_opaque = encoder.carries_opaque
-        self._prepares = _prepared_kinds(self._only_appends, encoder.warns, self._carries_opaque)
+        self._prepares = adapted_kinds(self._only_appends, encoder.warns, self._carries_opaque)
         self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
         self._has_templates = type(encoder).text_template is not Encoder.text_template
         self._bytes_of: Callable[[Frame], bytes]
@@ -209,6 +207,26 @@ class StreamWriter:
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write texts; the first one is encoded, and the others are filled into its frame."""
+        template = self._template
+        if template is None or event is not self._piece:
+            self._begin_run(event, texts, stamp)
+            return
+        own = self._own(stamp) if self.added else stamp
+        if template.values is not None and len(texts) == 1:
+            written = template.write_one(texts[0], own)
+        elif (numbers := self._encoder.template_numbers(event, texts, own)) is not None:
+            if self._notes_texts:
+                self._encoder.texts_written(event, texts)
+            written = template.write(texts, numbers)
+        else:
+            self._begin_run(event, texts, stamp)
+            return
+        if self._only_appends and type(event) is Content:
+            (self._texts or self._begin_texts()).note(event, texts)
+        self._out.append(written)
+
+    def _begin_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
+        """Write texts that have no template yet, or whose position in a stored run is in their id."""
         self._may_fail_whole = False
         if len(texts) > 1 and event is not self._piece and not self._has_templates:
             self.write_run(event, texts[:1], stamp)  # with the frames that may precede a first text
@@ -328,7 +346,7 @@ class StreamWriter:
             return self._failed_end(event, stamp)
         if self.unsupported and not self._has_reported:
             self._report_unsupported(stamp)
-        return self._with_own_count(event, stamp) if self.added else event
+        return with_own_count(event, stamp, self.added) if self.added else event
 
     def _failed_end(self, end: SessionEnd, stamp: Stamp) -> Event | None:
         """Write the warning about an empty answer as an error; return the end event that follows it.
@@ -341,7 +359,7 @@ class StreamWriter:
             return None
         self.added += 1
         failed = msgspec.structs.replace(end, status="error", reason="malformed")
-        return self._with_own_count(failed, stamp)
+        return with_own_count(failed, stamp, self.added)
 
     def _report_unsupported(self, stamp: Stamp) -> None:
         """Write the warning about events that were left out."""
@@ -350,14 +368,6 @@ class StreamWriter:
         if warning is not None:
             self.write(warning, stamp)
             self.added += 1
-
-    def _with_own_count(self, event: Event, stamp: Stamp) -> Event:
-        """Return an end event whose summary counts the events that this client got."""
-        match event:
-            case SessionEnd(summary={"events": int(events), **summary}) if events == stamp.sequence + 1:
-                own = {**summary, "events": events + self.added}
-                return msgspec.structs.replace(event, summary=own)
-        return event
 
     def _written_by_first(
         self,
@@ -383,15 +393,6 @@ class StreamWriter:
                 if len(frames) == 1 and (len(texts) > enough or self._alike > enough):
                     self._template = FrameTemplate.of(frames[0], text, _later(numbers, place))
         return out
-
-
-@cache
-def _prepared_kinds(is_append_only: bool, warns: bool, carries_opaque: bool) -> frozenset[type[Event]]:
-    """Return the kinds of events that are adapted to a client before they are encoded."""
-    texts: set[type[Event]] = {Content} if is_append_only else set()
-    warnings: set[type[Event]] = set() if warns else {Warning}
-    opaque: frozenset[type[Event]] = frozenset() if carries_opaque else OPAQUE_EVENTS
-    return _PREPARED | texts | warnings | opaque
 
 
 def _later(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:

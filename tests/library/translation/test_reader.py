@@ -12,7 +12,7 @@ from streamweir import Decoder, Frame
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import LimitExceeded, NotTheDialect
-from streamweir.events import Content, Error, Event, Warning
+from streamweir.events import Content, Error, Event, ToolCallStart, Warning
 from streamweir.options.limits import Limits
 from streamweir.translation.items import FrameItems, StreamItem, TextRun, events_of, items_of
 from streamweir.translation.reader import StreamReader
@@ -46,11 +46,11 @@ def test_texts_that_differ_only_in_their_text_are_one_run() -> None:
     ]
 
 
-def test_texts_behind_another_event_are_a_run_from_the_second_on() -> None:
+def test_texts_behind_another_event_are_a_run_from_the_first_on() -> None:
     call = b'data: {"type":"tool_call","tool_name":"search","tool_args":"{}"}\n\n'
     tokens = [token.replace(b"}", b',"sequence":7}') for token in TOKENS]
     items = [*items_in(StreamReader("legacy"), *tokens, call, *tokens[:4])]
-    assert [type(item) for item in items[-4:]] == [Content, TextRun, TextRun, TextRun]
+    assert [type(item) for item in items[-5:]] == [ToolCallStart, TextRun, TextRun, TextRun, TextRun]
 
 
 @pytest.mark.parametrize("written", [orjson.dumps, lambda message: json.dumps(message).encode()])

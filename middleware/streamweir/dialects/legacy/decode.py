@@ -61,6 +61,7 @@ class LegacyDecoder(Decoder):
         texts=(("content",), ("token",), ("text",), ("delta",), ("data", "content")),
         ignored=(("timestamp",), ("sequence",), ("metadata", "timestamp"), ("metadata", "sequence")),
         usual={"type": "token", "content": "Hello"},
+        is_stateless=True,
     )
 
     def __init__(self) -> None:

@@ -156,7 +156,8 @@ class ResponsesEncoder(ChatEncoder):
             part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
             yield self._frame("content_part.added", content_index=0, part=part, **self._here())
         self._output.append(self._text, text)
-        yield self._frame("output_text.delta", content_index=0, delta=text, logprobs=[], **self._here())
+        fields = {"content_index": 0, "delta": text, "logprobs": [], **self._here()}
+        yield self._frames_made.frame("output_text.delta", fields)
 
     def write_thinking(self, text: str) -> Iterator[Frame]:
         """Yield the frames of a piece of reasoning, which is written as a summary."""
@@ -274,7 +275,7 @@ class ResponsesEncoder(ChatEncoder):
     # Items
 
     def _frames(self, event: Event) -> Iterable[Frame]:
-        if isinstance(event, Content | Thinking):
+        if type(event) is Content or type(event) is Thinking:
             self._known_id = event.meta.get("message_id") if event.meta else None
         elif isinstance(event, ToolCallStart):
             self._approvals.note(event)

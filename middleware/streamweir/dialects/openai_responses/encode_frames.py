@@ -27,8 +27,9 @@ class NumberedFrames:
     def frame(self, kind: str, fields: dict[str, Any]) -> Frame:
         """Return the next frame, whose type is `response.` followed by `kind`."""
         name = f"response.{kind}"
-        message = {"type": name, **fields, "sequence_number": self.next}
-        self.next += 1
+        number = self.next
+        message = {"type": name, **fields, "sequence_number": number}
+        self.next = number + 1
         return Frame(write_json(message), name)
 
     def continue_behind(self, copied: bytes) -> None:

@@ -130,13 +130,15 @@ class StandardEncoder(Encoder):
             return None
         is_plain = type(event) is Content and event.format is None and event.channel is None
         if is_plain and event.meta is None:
-            return FrameTemplate(_PLAIN_TEXT % self._written_id(stamp).replace(b"%", b"%%"), _TEXT_NUMBERS)
+            return FrameTemplate(
+                _PLAIN_TEXT % self._written_id(stamp).replace(b"%", b"%%"), _TEXT_NUMBERS, _values_of
+            )
         fields = b"}" if is_plain else write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :]
         begin = b'%b,"metadata":{"request_id":%b' % (fields, self._written_id(stamp))
         end = self._end_of(event) if event.meta else b"}}"
         if begin.find(b"%") >= 0 or end.find(b"%") >= 0:
             begin, end = begin.replace(b"%", b"%%"), end.replace(b"%", b"%%")
-        return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS)
+        return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS, _values_of)
 
     def _begin_read(self, stamp: Stamp) -> None:
         """Encode the fields that are equal in all events of one read."""
@@ -174,6 +176,11 @@ class StandardEncoder(Encoder):
         """Return the sequence, which increases, and the timestamp of the read."""
         del event, texts
         return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
+
+
+def _values_of(text: bytes, stamp: Stamp) -> tuple[bytes | int, ...]:
+    """Return the values of `_TEXT_NUMBERS` for a text."""
+    return stamp.sequence, text, stamp.timestamp, stamp.sequence
 
 
 def _is_usual(event: SessionStart, stamp: Stamp) -> bool:

@@ -169,9 +169,6 @@ class BodyReader:
         except Exception as error:
             return _raised(error)
 
-    def _fed(self, data: bytes) -> Iterable[Frame]:
-        return (self.parser.chosen or self.parser).feed(data)
-
     def _read_alone(self, frame: Frame, data: bytes) -> Sequence[FrameItems]:
         """Read a frame that takes up all of `data`."""
         frames = self._frames
@@ -186,11 +183,13 @@ class BodyReader:
         ):
             raw = frame.raw
             read = (([TextRun(template.event, [text])], None if raw is None else Frame(b"", raw=raw)),)
+            is_text = True
         else:
             read = frames.read(frame)
+            is_text = frames.templates.is_text
         current = frames.templates.current
         if current is not None:
-            self._note_boundary(current, template, data, frame)
+            self._note_boundary(current, template, data, frame if is_text else None)
         return read
 
     def _is_to_parse(self, decoder: Decoder) -> bool:
@@ -266,7 +265,7 @@ class BodyReader:
             return stop
         end = around.end_of(1, data, stop)
         block = data[stop:end]
-        yield from self._parsed(block, self._fed(block), is_at_boundary=True, is_judged=True)
+        yield from self._parsed(block, self.parser.feed(block), is_at_boundary=True, is_judged=True)
         return end
 
     def _accepted(self, texts: list[str]) -> int:
@@ -316,7 +315,7 @@ class BodyReader:
         accepts_text = decoder.accepts_text if decoder.judges_texts else None
         texts: list[str] = []
         raws: list[bytes] = []
-        frame = None
+        frame, is_text = None, False
         try:
             for frame in found:
                 raw = frame.raw
@@ -324,6 +323,7 @@ class BodyReader:
                 text = None if template is None or not is_read else template.text_of(frame)
                 if text is not None and (accepts_text is None or accepts_text(text)):
                     texts.append(text)
+                    is_text = True
                     if raw is not None:
                         raws.append(raw)
                     continue
@@ -332,7 +332,7 @@ class BodyReader:
                     texts, raws = [], []
                 for read in frames.read(frame) if is_read else self._unread_frame(frame):  # noqa: UP028
                     yield read
-                template = frames.templates.current
+                template, is_text = frames.templates.current, frames.templates.is_text
                 accepts_text = decoder.accepts_text if decoder.judges_texts else None
         except Exception:  # the texts before it count
             if texts and template is not None:
@@ -341,7 +341,8 @@ class BodyReader:
         if texts and template is not None:
             yield [TextRun(template.event, texts)], _joined(raws)
         if frames.templates.current is not None:
-            self._note_boundary(frames.templates.current, begun, data, frame if is_at_boundary else None)
+            learned_from = frame if is_at_boundary and is_text else None
+            self._note_boundary(frames.templates.current, begun, data, learned_from)
 
     def _note_boundary(
         self, current: MessageTemplate, begun: MessageTemplate | None, data: bytes, frame: Frame | None
@@ -354,7 +355,7 @@ class BodyReader:
             begun: the template before `data` was parsed. If it equals `current`, `around` did not fit one of
                 its texts.
             data: the bytes that were parsed.
-            frame: the last frame in them, to learn from; None: learn nothing.
+            frame: the last frame in them, if it is a text that may be learned from; None: learn nothing.
         """
         known = self._blocks.around(current)
         if known is None and (frame is None or self._blocks.is_given_up(current)):

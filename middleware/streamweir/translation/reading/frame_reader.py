@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -242,7 +242,10 @@ class FrameReader:
         template = self.templates.current
         if template is None or frame.raw is not None or not self._makes_runs:
             return None
-        return (TextRun(template.event, [event.content]),) if isinstance(event, Content | Thinking) else None
+        kind = type(event)
+        if kind is Content or kind is Thinking:
+            return (TextRun(template.event, [cast("Content", event).content]),)
+        return None
 
     def count_empty(self, size: int) -> None:
         """Count the bytes of input that takes time to read but has no meaning.

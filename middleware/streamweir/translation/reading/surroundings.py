@@ -17,8 +17,6 @@ V = TypeVar("V")
 _text: Final = msgspec.json.Decoder(str).decode
 _texts: Final = msgspec.json.Decoder(list[str]).decode
 
-_QUOTE: Final = ord('"')
-
 
 class TextReader:
     """Reads the texts of blocks by the bytes around them.
@@ -65,7 +63,20 @@ class Surroundings(TextReader):
         end: the argument.
     """
 
-    __slots__ = ("_after", "_begin", "_between", "_end", "_separator", "before", "end", "template")
+    __slots__ = (
+        "_after",
+        "_begin",
+        "_between",
+        "_end",
+        "_first",
+        "_last",
+        "_part",
+        "_part_size",
+        "_separator",
+        "before",
+        "end",
+        "template",
+    )
 
     is_constant: Final = True
 
@@ -86,6 +97,8 @@ class Surroundings(TextReader):
         """The separator with the quotes around it, for texts without escapes; empty if all texts have to be
         parsed. Set by the first read of several texts.
         """
+        self._part, self._part_size = self._separator.part, len(self._separator.part)
+        self._first, self._last = self.before + b'"', b'"' + self._after
         self._begin, self._end = len(self.before), -len(self._after)
 
     def note(self, message: bytes) -> None:
@@ -130,13 +143,13 @@ class Surroundings(TextReader):
 
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of bytes that consist of such blocks; None for any other bytes."""
-        if not (data.startswith(self.before) and data.endswith(self._after)):
+        if not (data.startswith(self._first) and data.endswith(self._last)):
             return None
         strings = data[self._begin : self._end]
         try:
-            if strings.find(self._separator.part) < 0:  # `in` is slow: it tries the bytes as a number first
+            if len(strings) < self._part_size or strings.find(self._part) < 0:  # `in` is slow
                 text = _text(strings)
-                return [text] if text and strings[0] == strings[-1] == _QUOTE else None  # and no line end
+                return [text] if text else None
             if strings.find(b"\\") < 0 and (texts := self._plain_texts(strings)) is not None:
                 return texts
             pieces = self._separator.split(strings)
@@ -148,12 +161,13 @@ class Surroundings(TextReader):
         """Return the texts of JSON strings without escapes; None for any other bytes.
 
         Args:
-            strings: bytes without a backslash, beginning with the first string and ending with the last one.
+            strings: bytes without a backslash, from the first quote of the first string to the last quote of
+                the last one.
         """
         between = self._between
         if between is None:
             between = self._between = _text_between(self._separator)
-        if not between or not strings[0] == strings[-1] == _QUOTE:
+        if not between:
             return None
         texts = strings[1:-1].decode().split(between)
         joined = "".join(texts)

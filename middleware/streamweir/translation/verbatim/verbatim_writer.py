@@ -26,7 +26,6 @@ _Origin: TypeAlias = Literal["gateway", "upstream", "closing"]
 _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.reports_repair)
 """Codes of warnings about repairs, which are not made in copied frames."""
 
-
 _LONGEST_SIGN: Final = 256
 """The most bytes of a frame that counts as a sign of life."""
 
@@ -193,13 +192,17 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """Write the frame of `begin_frame`, unless it is written already or the stream ended in it."""
-        del items
+        del raw, items
         frame, self._frame = self._frame, None
         if frame is not None:
             if self._origin == "upstream":
                 self._copy(frame)
             self._origin, self._is_replaced = "gateway", False
-        elif self._copies:  # a read that consists of texts
+
+    def run_frames(self, raw: bytes, event: Content | Thinking, texts: list[str]) -> None:
+        """Write the frames of a read that consists of texts."""
+        del event, texts
+        if self._copies:
             self._out.append(raw)
             self._last_copied = raw[-2 * _KEPT_BYTES :]
 
@@ -278,10 +281,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._encoder.texts_written(event, texts)
 
     def heartbeat(self) -> bytes:
-        """Return the upstream's last frame without events; if there is none, the heartbeat of `StreamWriter`.
-
-        The framing cannot change any more.
-        """
+        """Return the last frame without events, else that of `StreamWriter`; the framing is then fixed."""
         if self._sign_of_life:
             return self._sign_of_life
         self._continue_numbers()

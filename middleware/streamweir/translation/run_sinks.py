@@ -1,0 +1,29 @@
+"""Gives runs of texts to several sinks of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from streamweir.events import Content, Stamp, Thinking
+from streamweir.translation.sink import EventSink, ListeningSink, raise_apart
+
+__all__ = ["has_one_writer", "write_run_to_all"]
+
+
+def has_one_writer(sinks: Iterable[EventSink]) -> bool:
+    """Return whether exactly one of the sinks writes to a client."""
+    return sum(not isinstance(sink, ListeningSink) for sink in sinks) == 1
+
+
+def write_run_to_all(
+    sinks: Iterable[EventSink], event: Content | Thinking, texts: Sequence[str], stamp: Stamp
+) -> None:
+    """Give texts to each of the sinks, also if one of them raises; raise the last exception at the end."""
+    failure: Exception | None = None
+    for sink in sinks:
+        try:
+            sink.write_run(event, texts, stamp)
+        except Exception as error:
+            failure = error
+    if failure is not None:
+        raise_apart(failure)
