@@ -208,8 +208,7 @@ def plain_json(value: Any) -> Any:
     """Return a copy of `value` that equals the value read from its JSON text.
 
     Raises:
-        ValueError: the value contains a value that is not JSON, contains itself, or has more than `MAX_DEPTH`
-            levels.
+        ValueError: a value is not JSON, contains itself, or has more than `MAX_DEPTH` levels.
     """
     try:
         data = orjson.dumps(value, default=_as_json, option=_OWN_VALUES)

@@ -46,8 +46,7 @@ def not_this(value: object) -> str:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the most similar known name, or all names.
 
-    The numbers of known names that are compared and shown are limited, because a file may have many unknown
-    names.
+    The numbers of known names that are compared and shown are limited, as a file may have many unknown names.
     """
     names = sorted(known)
     near = did_you_mean(name, names[:MAX_COMPARED])

@@ -14,8 +14,7 @@ The log contains reads, writes, requests and responses, without their secrets. I
     end          the rest of the events, marks about the end, `end`
 
 An event is written when a later entry of the log shows that the event belongs to the stream: events of an
-attempt that was given up are not written. After a gap in the log, events take the sequence numbers of the
-log.
+attempt that was given up are not written. After a gap in the log, events take sequence numbers of the log.
 
 Source: the contract of capture files, sections 1 to 3.
 """

@@ -80,8 +80,7 @@ class Ask(msgspec.Struct, tag=True):
 
     Attributes:
         number: the number of this question; the answer has the same number.
-        topic: `rows`: the present changes of open rows; `capture`: the log of one row; `upstreams`: their
-            states.
+        topic: `rows`: the changes of open rows; `capture`: the log of one row; `upstreams`: their states.
         row_id: the id of the row whose capture is asked for.
         start: the number of the first entry of the log that is asked for.
     """

@@ -1,8 +1,7 @@
 """The metrics for Prometheus, their labels and their buckets.
 
 Nothing is counted per event. The number of label values is bounded: they are templates and labels of the
-configuration, or words of the protocol's closed lists. A text of a client or an upstream never becomes a
-label.
+configuration, or words of the protocol's closed lists. A text of a client or upstream never becomes a label.
 """
 
 from __future__ import annotations

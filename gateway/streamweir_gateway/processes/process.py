@@ -224,8 +224,7 @@ def _collect_less_garbage() -> None:
     """Exclude permanent objects from garbage collection, and collect less often.
 
     Streams make hardly any cycles. With Python's defaults, the search for cycles takes a tenth of the time of
-    a short request. Loaded modules make no cycles either, so only young objects are collected before the
-    exclusion.
+    a short request. Loaded modules make no cycles either, so only young objects are collected before it.
     """
     gc.collect(1)
     gc.freeze()

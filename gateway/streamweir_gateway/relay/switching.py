@@ -50,8 +50,7 @@ def open_tunnel(
         record: the record of the request; the tunnel completes it.
 
     Raises:
-        Refusal: the client has sent too much before the answer, or the server cannot hand the connection
-            over.
+        Refusal: the client has sent too much before the answer, or the server cannot hand it over.
         InvalidResponse: a header cannot be written.
     """
     socket = response.body

@@ -62,8 +62,7 @@ class TemplateNames:
         """Return the canonical request, without reasoning and opaque values; None if it cannot be made.
 
         Args:
-            body: the body of the client's request; None: the request has no body, and its query is read
-                instead.
+            body: the body of the client's request; None: it has none, so its query is read instead.
             incoming: the client's request.
         """
         reader = self._dialects[incoming.answers].request_reader

@@ -35,8 +35,7 @@ class CircuitBreaker:
     """Counts failures in a row, and opens after too many. The docstring of this file lists its states.
 
     Args:
-        config: the number of failures that opens the breaker, and the seconds until a trial; None: it never
-            opens.
+        config: the number of failures that opens the breaker, and the seconds to a trial; None: never.
         clock: returns seconds of a monotonic clock.
 
     Attributes:

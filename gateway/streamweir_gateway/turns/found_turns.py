@@ -26,8 +26,7 @@ class Restored(NamedTuple):
     Attributes:
         request: the canonical request.
         restored: the number of kept turns in the request.
-        carried: the number of other messages with opaque values of the upstream, which the client has sent
-            back.
+        carried: the number of other messages with opaque values of the upstream, which clients sent back.
         lost: the number of messages that have neither, although they hold a call or another upstream's value.
     """
 

@@ -91,8 +91,7 @@ class ConnectionPool:
 
         Args:
             connection: the connection of this pool.
-            may_linger: whether the stream in the response has ended, so that the response gets a moment to
-                end too.
+            may_linger: whether the stream in the response has ended, so that it gets a moment to end too.
         """
         if connection.is_reusable:
             self._busy.discard(connection)

@@ -24,8 +24,7 @@ class RepeatedHead:
     Attributes:
         status: the status of the response.
         headers: the headers in the order and spelling of the wire.
-        relayed: the head to send to the client for this response, and the key for which that head was
-            written.
+        relayed: the head to send to the client for this response, and the key for which it was written.
 
     Args:
         head: the status line and headers, with the empty line after them.

@@ -69,8 +69,7 @@ class WorkBehindEnd:
     def _look(self) -> None:
         """Disconnect the application if it has ended its body; otherwise give it more time.
 
-        One timer for both cases is cheaper than setting it again when the body ends, as nearly every body
-        does.
+        One timer for both cases is cheaper than setting it again when the body ends, as most bodies do.
         """
         if self._has_ended_body:
             self._listening.release()

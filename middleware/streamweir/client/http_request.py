@@ -209,8 +209,7 @@ class RequestParts:
 
 
 def on_same_server(url: str, location: str, *, otherwise: str) -> str:
-    """Return the URL `location` if it is on the server of `url`; else the URL of the path `otherwise` on that
-    server.
+    """Return the URL `location` if it is on the server of `url`; else the URL of the path `otherwise` there.
 
     Args:
         url: the URL of the request.

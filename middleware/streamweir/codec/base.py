@@ -44,8 +44,7 @@ class Decoder:
         media_types: the media types of its streams, in addition to those of SSE and NDJSON.
         errors_for_users: whether the texts of its errors and warnings are written for users and may be sent
             to them, with secrets removed. `for_users` of a single event overrides this.
-        option_values: the options for reading the dialect, with their allowed values; the first value is the
-            default.
+        option_values: the options for reading, with their allowed values; the first is the default.
         hints: signs of the dialect's messages. `auto` does not ask the decoder about messages without these
             signs. None: the decoder is asked about every message. A dialect with a folder declares its hints
             in `DIALECT`.
@@ -59,11 +58,9 @@ class Decoder:
 
     Attributes:
         complete: *soft* evidence of a proper end has been read (`[DONE]`, a finish reason). More events may
-            follow, but the stream counts as completed whenever it ends. *Final* evidence is a `SessionEnd`
-            event.
+            follow, but the stream counts as completed whenever it ends. *Final* evidence is `SessionEnd`.
         pauses: whether the stream is `complete` because a person was asked, so that the run may go on in the
-            same connection. None: the run pauses if a question is open and the dialect's own end has not been
-            read.
+            same connection. None: the run pauses if a question is open and the dialect's own end is not read.
         options: the chosen options.
         given: facts about the answer that its body does not hold, such as the id of a run that was started
             before its events were requested. The names are those of `Written.given`. Values that `given_in`

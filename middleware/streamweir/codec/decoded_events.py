@@ -32,8 +32,7 @@ def checked_events(decode: Callable[[Frame], Iterable[Event]], frame: Frame) -> 
 
 
 def decoded_event(event: object) -> Event:
-    """Return `event` in the form that stages expect: with metadata of the right types, and unknown fields as
-    extra.
+    """Return `event` in the form that stages expect: with metadata of right types, unknown fields as extra.
 
     Raises:
         EventValidationError: `event` is no event, or has a value that no event can have.

@@ -52,8 +52,7 @@ class TextForm:
         return re.compile("".join(map(_expression, self._parts)).encode(), re.DOTALL)
 
     def template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return the template of a message that was read as `piece`; None if the message does not have this
-        form.
+        """Return the template of a message that was read as `piece`; None if it does not have this form.
 
         Args:
             frame: the frame of the message.

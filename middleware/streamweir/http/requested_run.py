@@ -1,5 +1,4 @@
-"""Reads from a request the handle of a run, the client's position in the run, and ids by which runs are
-found.
+"""Reads from a request the handle of a run, the client's position in the run, and ids that find runs.
 
 Source: the contract of resumable streams, sections 2 and 3.
 """

@@ -64,8 +64,7 @@ class _Details:
         native: the upstream's own entries, in their order.
         of_thinking: the seals of thinking in their order, each with the length of its piece of text.
         of_text: the seal of the message's text.
-        has_seals: there are seals, or texts that look like seals: the upstream of another dialect made the
-            message.
+        has_seals: there are seals, or texts like seals: an upstream of another dialect made the message.
     """
 
     def __init__(self, entries: object) -> None:
@@ -177,8 +176,7 @@ def merged_turns(messages: Sequence[Message]) -> Sequence[Message]:
 
     A message joins the previous one if it has reasoning or opaque calls, or if a message that it would be
     merged with has reasoning or calls. Some clients send reasoning, text and each call as separate messages.
-    The upstream wants the reasoning in the message with the calls, and the results directly after that
-    message.
+    The upstream wants reasoning in the message with the calls, and results directly after that message.
     """
     groups: list[list[Message]] = []
     is_joinable = False  # the last group has reasoning or calls

@@ -55,8 +55,7 @@ class Written(NamedTuple):
             value taken from an earlier answer; a client's other values must pass `path_segment`.
         query: parameters added to the query of the upstream's URL.
         headers: constant headers of the protocol; headers of the configuration override them.
-        takes: the values that later requests need from the answer: for each name, the path in the answer's
-            JSON.
+        takes: the values of the answer for later requests: for each name, the path in the answer's JSON.
         given: the values that the decoder of the stream needs and that the stream does not have, by name; a
             value may be a `Taken`.
         goes_on: error statuses of this request after which the next request is still sent; the answer must

@@ -53,8 +53,7 @@ class Follower:
         return self._bytes <= MAX_BUFFERED_BYTES
 
     def put(self, batch: Batch, *, ends: bool = False) -> None:
-        """Buffer or relay a batch. A buffer that would become too large is discarded, except the first
-        client's.
+        """Buffer or relay a batch. A buffer that becomes too large is discarded, except the first client's.
 
         Args:
             batch: follows the one before it.

@@ -21,8 +21,7 @@ class Resume:
 
     Args:
         ttl: how long a run is kept after its end.
-        max_bytes: the most bytes of JSON that the events of one run may take; a longer run can no longer be
-            resumed.
+        max_bytes: the most bytes of JSON that the events of one run may take; a longer run cannot be resumed.
         continue_for: how long a run continues while it has no reader.
         path: the URL path at which runs are read, cancelled and removed.
         find: let clients find their runs by thread, session or request ids; needs `owner`.

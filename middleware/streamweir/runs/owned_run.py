@@ -104,8 +104,7 @@ class OwnedRun:
             self._followers.remove(follower)
 
     def push(self, batch: Batch, *, ends: bool = False) -> bool:
-        """Store a batch, then give it to the readers. If the run is detached, only the first client gets the
-        batch.
+        """Store a batch, then give it to the readers. If the run is detached, only the first client gets it.
 
         Args:
             batch: follows the one before it.

@@ -85,8 +85,7 @@ class RunStore(Protocol):
 
     `run`, `key` and `name` are 32 lower-case hex digits, `token` is a text that only the owner of the run
     knows, `about` and events are JSON, `ttl` and `seconds` are seconds. Every method may raise
-    `StoreUnavailable`; some raise `RunLost`. Every call may be repeated: a caller that got no answer asks
-    again.
+    `StoreUnavailable`; some raise `RunLost`. Every call may be repeated: callers without an answer ask again.
 
     Attributes:
         lease: seconds for which a run is owned after its owner last appended or renewed.

@@ -16,8 +16,7 @@ _CHARACTER_BYTES: Final = 4
 
 
 class AnnouncedCall:
-    """The delayed start of a call, and the pieces of its arguments, in case the stream breaks off before the
-    start.
+    """The delayed start of a call, and pieces of its arguments, in case the stream breaks before the start.
 
     Args:
         start: the start without its arguments.

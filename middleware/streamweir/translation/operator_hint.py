@@ -1,8 +1,7 @@
 """A hint for the operator about a stream that was not understood: one line of the log, never for the client.
 
 The hint is computed once, and only if something went wrong. It contains no text of the answer and no
-credential. Of the upstream's messages it only shows the fields that name their kind, if the values are plain
-words.
+credential. Of the upstream's messages it shows the fields that name their kind, if these are plain words.
 
 Source: the configuration contract ("When a stream is not understood").
 """

@@ -195,8 +195,7 @@ class StreamReader:
     # What comes
 
     def hand_over(self, given: Mapping[str, str]) -> None:
-        """Give the decoder facts from the request that are missing in the answer; call it before the first
-        byte.
+        """Give the decoder facts from the request that the answer lacks; call it before the first byte.
 
         The decoder exists by now: a request that was written for a dialect is answered in that dialect.
         """

@@ -1,7 +1,6 @@
 """Durations and sizes in the file: read by the library's grammar, with messages for users of a file.
 
-A number without a unit is in seconds or bytes. In the program, durations are floats in seconds, sizes ints in
-bytes.
+A number without a unit is in seconds or bytes. In code, durations are floats in seconds, sizes ints in bytes.
 """
 
 from __future__ import annotations

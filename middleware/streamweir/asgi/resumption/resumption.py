@@ -71,8 +71,7 @@ class Resumption(RunsShell):
         framing: the framing if neither `Accept` nor the stream decides it.
         heartbeat: seconds of silence after which a reader is sent a heartbeat; None: never.
         served_by: the shell that serves the path of runs; `SELF` for this object. Another shell serves the
-            runs of this object only if both have one store and path; if not, the runs are read at their own
-            URL only.
+            runs of this object only if both have one store and path; else they are read at their own URLs.
 
     Raises:
         ConfigurationError: `resume` or `store` has another type.

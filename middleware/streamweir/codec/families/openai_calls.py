@@ -48,8 +48,7 @@ class ClientCalls:
 
     Attributes:
         room: the room for incomplete calls.
-        may_be_run: whether the server may run calls itself. Later content of the choice shows whether it has
-            done so.
+        may_be_run: whether the server may run calls itself. Later content shows whether it has done so.
     """
 
     def __init__(

@@ -31,8 +31,7 @@ _PLAIN: Final = frozenset({"lines", "text"})
 def compile_decoder(
     section: Section, options: DialectOptions, base: type[Decoder] | None, *, extends: bool
 ) -> type[Decoder] | None:
-    """Return the decoder of the dialect; None if the dialect is only written, or has too many problems to be
-    read.
+    """Return the decoder of the dialect; None if it is only written, or has too many faults to be read.
 
     Args:
         section: the mapping of the dialect.

@@ -53,8 +53,7 @@ def is_asked(metadata: Any, data: Any) -> bool:
 
 
 def asked_events(data: Mapping[str, Any], resume: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
-    """Yield the question of a call that `is_asked`: to confirm another call, to fill in a form, or to give a
-    result.
+    """Yield the question of a call that `is_asked`: to confirm a call, fill in a form, or give a result.
 
     Args:
         data: the data of the part.

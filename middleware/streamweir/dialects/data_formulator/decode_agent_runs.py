@@ -103,8 +103,7 @@ def completion(message: Mapping[str, Any], *, waits: bool, has_text: bool) -> It
     Args:
         message: the `completion` event.
         waits: whether a person has been asked a question.
-        has_text: whether text has arrived. If so, the summary is a separate message, unless it repeats that
-            text.
+        has_text: text has arrived, so the summary is a separate message, unless it repeats that text.
     """
     content = message.get("content")
     fields = content if isinstance(content, dict) else {"summary": content}

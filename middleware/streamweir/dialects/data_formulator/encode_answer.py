@@ -23,8 +23,7 @@ class Answer:
         has_channels: whether text of another channel was sent, so the client has seen more than the answer.
         replaced: whether the answer has been replaced, so that it differs from the sent text.
         too_long: whether the text exceeds the limit and is no longer kept.
-        begins_further_message: whether the last piece was the first piece of a message other than the first
-            message.
+        begins_further_message: whether the last piece began a message other than the first message.
     """
 
     def __init__(self, room: int) -> None:

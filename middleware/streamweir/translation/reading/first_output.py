@@ -73,8 +73,7 @@ def _is_broken_off(end: SessionEnd) -> bool:
 
 
 def _of_error(error: Error, frame: Frame | None, dialect: Dialect | None) -> FirstOutput | None:
-    """Return the output for an error; None if the error results from a finish word that reports a broken-off
-    run.
+    """Return the output for an error; None if it results from a finish word that reports a broken-off run.
 
     In the standard protocol, errors are always separate events.
     """

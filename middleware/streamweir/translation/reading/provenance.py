@@ -32,8 +32,7 @@ class Provenance:
     def may_show(self, events: Sequence[Event]) -> bool:
         """Note the events of a frame; return whether the frame may be added to them as their source.
 
-        It may not be added if it contains a failure, a new one or one that is repeated at the end of the
-        stream.
+        It may not be added if it contains a failure, a new one or one repeated at the end of the stream.
         """
         has_failure = any(map(_is_failure, events))
         self._has_failure = self._has_failure or has_failure

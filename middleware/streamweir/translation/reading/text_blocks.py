@@ -42,8 +42,7 @@ class TextBlocks:
     """Learns the surroundings of the texts of one stream, template by template.
 
     Per template, the surroundings are unknown, then known (`learn`). A text of the template with other
-    surroundings is a miss: the surroundings are learned anew from that text. After three misses they stay
-    unknown.
+    surroundings is a miss: they are learned anew from that text. After three misses they stay unknown.
     """
 
     __slots__ = ("_learned", "_probes")
