@@ -9,7 +9,7 @@ import pytest
 
 from cases import case
 from loopback import Answer, ask, client, gateway, settled
-from patience import PROMPTLY
+from patience import PROMPTLY, until
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, Script, chunk, upstream
 from streams import Recorded, recorded_streams
 from streamweir.codec.registry import process_dialects
@@ -467,6 +467,7 @@ async def test_taps_see_the_events_of_the_chosen_attempt_alone() -> None:
         def __init__(self) -> None:
             self.events: list[Event] = []
             self.attempts: list[tuple[int, str | None]] = []
+            self.is_finished = False
 
         def write(self, event: Event, stamp: Stamp) -> None:
             assert stamp.sequence == len(self.events)
@@ -475,6 +476,9 @@ async def test_taps_see_the_events_of_the_chosen_attempt_alone() -> None:
         def attempt_ended(self, attempt: int, code: str | None) -> None:
             self.attempts.append((attempt, code))
 
+        def finish(self) -> None:
+            self.is_finished = True
+
     tap = Seen()
     async with (
         upstream(SSE + chunk(OPENS)) as one,
@@ -482,6 +486,7 @@ async def test_taps_see_the_events_of_the_chosen_attempt_alone() -> None:
         gateway(legacy(one.url, two.url), taps=[lambda _scope: tap]) as running,
     ):
         (await ask(running)).assert_valid()
+    await until(lambda: tap.is_finished)
     assert [event.type for event in tap.events] == [
         "session_start",
         "content",
