@@ -119,6 +119,7 @@ class LiveDelivery(Delivery):
             verbatim=incoming.answers in self._endpoint.copied,
             follows=incoming.follows and not self.is_started,
             names=incoming.names,
+            opened_at=incoming.began,
         )
         if self._event_ids is not None and isinstance(writer, StreamWriter):
             writer.event_ids = self._event_ids
@@ -150,6 +151,7 @@ class LiveDelivery(Delivery):
             verbatim=True,
             follows=True,
             names=incoming.names,
+            opened_at=incoming.began,
         )
         if not isinstance(writer, VerbatimWriter):
             return None

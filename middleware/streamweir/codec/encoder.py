@@ -64,6 +64,8 @@ class Encoder:
         upstream: the name or URL of the upstream, for seals of opaque values; known from `session_start` on.
         began_at: Unix milliseconds of the first event of a stream that is written as a whole answer; None
             before that event, and for streams whose events are encoded.
+        opened_at: Unix milliseconds of the request, for frames before the first event; 0 if unknown, and for
+            stored streams, whose frames follow from their events alone.
         room: the number of bytes, roughly, that the encoder may keep between two events. It has to shorten or
             forget older state, or raise `LimitExceeded`. Set before the first event.
     """
@@ -92,6 +94,7 @@ class Encoder:
     request_id: str = ""
     upstream: str = ""
     began_at: int | None = None
+    opened_at: int = 0
     room: int = EVENT_BYTES
 
     def __init_subclass__(cls) -> None:

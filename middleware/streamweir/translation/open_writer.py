@@ -44,6 +44,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     follows: bool = False,
     run: str | None = None,
     names: ClientNames = NO_NAMES,
+    opened_at: int = 0,
 ) -> Writer:
     """Return a writer for one stream in a protocol.
 
@@ -60,6 +61,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
         follows: with `verbatim`, take the framing of the upstream.
         run: the handle of a stored stream, from which its events get ids.
         names: the names that the client used in its request.
+        opened_at: Unix milliseconds of the request; 0 if unknown.
 
     Raises:
         UnknownDialectError: there is no such dialect, or it has no encoder.
@@ -71,7 +73,7 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     room = None if source is None else source.limits.event_bytes
     encoder = dialect.make_encoder(options.get(dialect.name, NO_OPTIONS), room=room)
     encoder.names = names
-    encoder.request_id = request_id
+    encoder.request_id, encoder.opened_at = request_id, opened_at
     if framing == "json":
         limit = LIMIT if source is None else source.limits.stream_bytes // _PARTS_OF_A_STREAM
         return FoldedWriter(

@@ -12,6 +12,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import CODES, ErrorInfo, Reason, error_info
 from streamweir.events import Warning
+from streamweir.metadata import unix_milliseconds
 from streamweir.options.limits import Limits
 from streamweir.options.signatures import checked, spells_out
 from streamweir.request_id import new_request_id
@@ -91,6 +92,7 @@ class Translator:
             dialects=known,
             source=reader,
             verbatim=is_verbatim,
+            opened_at=(clock or unix_milliseconds)(),
         )
         pipeline = Pipeline(
             (self.writer,),

@@ -90,7 +90,7 @@ class OpenAIChatEncoder(ChatEncoder):
         del texts
         if isinstance(event, Content) and event.channel is not None:
             return None
-        return {"created": (self._created or stamp.timestamp // 1000, 0)}
+        return {"created": (self._created or self._time(stamp), 0)}
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Count pieces of the reasoning, because a seal holds the length of the reasoning before it."""
@@ -242,16 +242,18 @@ class OpenAIChatEncoder(ChatEncoder):
             yield self._chunk({"role": "assistant", "content": ""}, None)
         yield self._chunk(delta, finish, **beside)
 
-    def _time(self) -> int:
-        """Return the time of the answer in Unix seconds, which is that of the first event for all chunks."""
-        self._created = self.stamp.timestamp // 1000
+    def _time(self, stamp: Stamp) -> int:
+        """Return the time of the answer in Unix seconds for all chunks: that of the request, if known, else
+        that of the first event.
+        """
+        self._created = (self.opened_at or stamp.timestamp) // 1000
         return self._created
 
     def _chunk(self, delta: dict[str, Any], finish: str | None, **beside: Any) -> Frame:
         message = {
             "id": self.message_id or f"chatcmpl-{self.stamp.request_id}",
             "object": "chat.completion.chunk",
-            "created": self._created or self._time(),
+            "created": self._created or self._time(self.stamp),
             "model": self.model_name,
             "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
             **beside,
