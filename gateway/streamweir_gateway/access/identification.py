@@ -5,7 +5,7 @@ Source: the configuration contract (`auth`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import Final
 
 from streamweir.http.headers import HeaderList
@@ -13,6 +13,7 @@ from streamweir.http.refusals import Refusal
 from streamweir_gateway.access.keys import Credential, Keys, WrongKey, without_headers
 from streamweir_gateway.access.rate_limit import RateLimiter, rate_limited
 from streamweir_gateway.config import Caller, RateLimit
+from streamweir_gateway.remembered_headers import memo_of
 
 __all__ = ["Identification"]
 
@@ -43,9 +44,9 @@ class Identification:
             return None
 
     def credential(
-        self, headers: HeaderList, *, address: str, foreign: Set[bytes], offered: bytes | None = None
+        self, headers: HeaderList, *, address: str, foreign: frozenset[bytes], offered: bytes | None = None
     ) -> Credential:
-        """Return the caller of a request.
+        """Return the caller of a request. It is remembered for equal headers of one connection.
 
         Args:
             headers: the headers of the request.
@@ -56,6 +57,18 @@ class Identification:
         Raises:
             Refusal: the key is missing or wrong, or there were too many wrong keys.
         """
+        memo = memo_of(headers)
+        if memo is None or offered is not None:
+            return self._found(headers, address, foreign, offered)
+        known: Credential | None = memo.get((self, foreign))
+        if known is None:
+            known = self._found(headers, address, foreign, None)
+            memo.put((self, foreign), known)
+        return known
+
+    def _found(
+        self, headers: HeaderList, address: str, foreign: frozenset[bytes], offered: bytes | None
+    ) -> Credential:
         try:
             return self._keys.credential(headers, foreign=foreign, offered=offered)
         except WrongKey:

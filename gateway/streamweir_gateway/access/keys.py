@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from streamweir.http.headers import HeaderList
 from streamweir.http.refusals import Refusal
 from streamweir_gateway.config import MIN_KEY_CHARACTERS, Caller, key_digest
+from streamweir_gateway.remembered_headers import RememberedHeaders, memo_of
 
 __all__ = ["KEY_HEADERS", "Credential", "Keys", "WrongKey", "has_key", "without_headers"]
 
@@ -133,5 +134,9 @@ def has_key(headers: HeaderList) -> bool:
 
 
 def without_headers(headers: HeaderList, names: Set[bytes]) -> list[tuple[bytes, bytes]]:
-    """Return `headers` without those named in `names`."""
-    return [pair for pair in headers if pair[0] not in names]
+    """Return `headers` without those named in `names`; remembered headers keep their memo.
+
+    Equal headers lose the same names at each request, so results for the rest are results for them too.
+    """
+    left, memo = [pair for pair in headers if pair[0] not in names], memo_of(headers)
+    return left if memo is None else RememberedHeaders(left, memo)

@@ -118,6 +118,60 @@ async def test_repeated_requests_are_served_like_first_ones() -> None:
     assert len({call.header("traceparent") for call in again}) == len(again)
 
 
+FIRST, SECOND = "key-of-the-first-caller-01", "key-of-the-second-caller-02"
+
+WITH_KEYS: list[tuple[str, dict[str, str], str]] = [
+    *[("/chat", {"Authorization": f"Bearer {FIRST}"}, text) for text in "abc"],
+    *[("/chat", {"Authorization": f"Bearer {SECOND}"}, text) for text in "de"],
+    *[("/chat", {"X-API-Key": FIRST}, text) for text in "fg"],
+    *[("/own", {"X-API-Key": FIRST, "Authorization": "Bearer for-the-upstream"}, text) for text in "hij"],
+    *[("/own", {"X-API-Key": SECOND, "Authorization": "Bearer for-the-upstream"}, text) for text in "mn"],
+]
+
+
+async def test_repeated_requests_with_keys_are_served_like_first_ones() -> None:
+    seen: list[Call] = []
+
+    async def answer(call: Call) -> None:
+        seen.append(call)
+        await call.send(SSE + chunk(b'data: {"type": "final_answer", "content": "yes"}\n\n') + b"0\r\n\r\n")
+
+    async with upstream(answer) as server:
+        config = settled(
+            auth={"keys": {"first": FIRST, "second": SECOND}},
+            upstreams={"backend": {"url": server.url, "speaks": "legacy"}},
+            endpoints={
+                "/chat": {"upstream": "backend"},
+                "/own": {"upstream": "backend", "forward_headers": ["Authorization"]},
+            },
+        )
+        async with gateway(config) as running:
+            apart = [await answers(running, [request]) for request in WITH_KEYS]
+            together = await answers(running, WITH_KEYS)
+            wrong = await status_after(running, WITH_KEYS[:3], {"Authorization": f"Bearer {FIRST}x"})
+            elsewhere = await status_after(running, WITH_KEYS[7:10], WITH_KEYS[7][1])
+    assert [form for (form,) in apart] == together
+    assert wrong == elsewhere == "HTTP/1.1 401 Unauthorized"
+    first, again = seen[: len(WITH_KEYS)], seen[len(WITH_KEYS) : 2 * len(WITH_KEYS)]
+    assert [described(call) for call in first] == [described(call) for call in again]
+    for (target, _, _), call in zip(WITH_KEYS, again, strict=True):
+        assert call.header("authorization") == ("Bearer for-the-upstream" if target == "/own" else None)
+        assert not any(key in value for key in (FIRST, SECOND) for _, value in call.headers)
+
+
+async def status_after(
+    running: Gateway, requests: list[tuple[str, dict[str, str], str]], headers: dict[str, str]
+) -> str:
+    """Send requests, and one more with other headers, over one connection; return the last status line."""
+    reader, writer = await asyncio.open_connection(*running.address)
+    await answers_on(reader, writer, requests)
+    writer.write(request_bytes("/chat", headers, "z"))
+    async with asyncio.timeout(PATIENCE):
+        line = (await reader.readline()).decode().rstrip()
+    writer.close()
+    return line
+
+
 def described(call: Call) -> tuple[object, ...]:
     ids = ("x-request-id", "traceparent")
     headers = [(name, "an id" if name in ids else value) for name, value in call.headers]
@@ -127,17 +181,30 @@ def described(call: Call) -> tuple[object, ...]:
 async def answers(running: Gateway, requests: list[tuple[str, dict[str, str], str]]) -> list[object]:
     """Send requests over one connection; return the status and the content type of each answer."""
     reader, writer = await asyncio.open_connection(*running.address)
+    found = await answers_on(reader, writer, requests)
+    writer.close()
+    return found
+
+
+def request_bytes(target: str, headers: dict[str, str], message: str) -> bytes:
+    body = json.dumps({"message": message})
+    lines = [f"POST {target} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines += [f"Content-Length: {len(body)}", "", body]
+    return "\r\n".join(lines).encode()
+
+
+async def answers_on(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    requests: list[tuple[str, dict[str, str], str]],
+) -> list[object]:
     found: list[object] = []
     for target, headers, message in requests:
-        body = json.dumps({"message": message})
-        lines = [f"POST {target} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        lines += [f"Content-Length: {len(body)}", "", body]
-        writer.write("\r\n".join(lines).encode())
+        writer.write(request_bytes(target, headers, message))
         async with asyncio.timeout(PATIENCE):
             whole = (await reader.readuntil(b"0\r\n\r\n")).decode()
         head, _, _ = whole.partition("\r\n\r\n")
         kind = next(line for line in head.split("\r\n") if line.startswith("content-type"))
         found.append((head.split("\r\n")[0], kind))
-    writer.close()
     return found
