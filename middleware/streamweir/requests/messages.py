@@ -26,6 +26,7 @@ __all__ = [
     "read_message",
     "read_messages",
     "read_part",
+    "role_and_text",
     "text_of_message",
     "tool_results",
     "turn_start",
@@ -129,6 +130,14 @@ def text_of_message(message: Message) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content if part["type"] == "text")
+
+
+def role_and_text(message: Message) -> dict[str, str]:
+    """Return the role and the text of a message for servers without tools: results are the user's."""
+    text = text_of_message(message)
+    if message["role"] == "tool":
+        return {"role": "user", "content": f"tool: {text}"}
+    return {"role": message["role"], "content": text}
 
 
 def files_of(message: Message) -> list[Part]:

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from streamweir.dialects.data_formulator.shared_vocabulary import ENDPOINT_OF_PATH
-from streamweir.requests.canonical import Answer, Message, Part, Request
+from streamweir.requests.canonical import Answer, Part, Request
 from streamweir.requests.canonical_reader import add_files, add_message, made_request
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import file_part, url_of
-from streamweir.requests.messages import files_of, read_messages, text_of_message
+from streamweir.requests.messages import files_of, read_messages, role_and_text, text_of_message
 from streamweir.requests.outgoing import Outgoing, answer_text
 from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.written import Written, without_absent
@@ -79,14 +79,7 @@ def _messages(outgoing: Outgoing) -> list[dict[str, str]]:
     """Return the conversation as texts; tool results become part of the user's texts."""
     if any(map(files_of, outgoing.messages)):
         outgoing.lose("files")
-    return [_message(message) for message in outgoing.messages if text_of_message(message)]
-
-
-def _message(message: Message) -> dict[str, str]:
-    text = text_of_message(message)
-    if message["role"] == "tool":
-        return {"role": "user", "content": f"tool: {text}"}
-    return {"role": message["role"], "content": text}
+    return [role_and_text(message) for message in outgoing.messages if text_of_message(message)]
 
 
 def _answered(outgoing: Outgoing) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from streamweir.requests.canonical import Answer, Message, Request
 from streamweir.requests.canonical_reader import add_files, add_message, made_request, read_files
 from streamweir.requests.fields import Fields
-from streamweir.requests.messages import files_of, last_user_index, text_of_message
+from streamweir.requests.messages import files_of, last_user_index, role_and_text, text_of_message
 from streamweir.requests.openai_chat import chat_body, read_chat
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
@@ -100,16 +100,9 @@ def _conversation(outgoing: Outgoing) -> dict[str, Any]:
         outgoing.lose("inputs")
     if any(map(files_of, outgoing.new_messages)):
         outgoing.lose("files")
-    messages = [_turn(message) for message in outgoing.messages if text_of_message(message)]
+    messages = [role_and_text(message) for message in outgoing.messages if text_of_message(message)]
     body = without_absent(conversation_id=outgoing.thread_id, messages=messages, stream=True)
     return {**outgoing.extra, **body}
-
-
-def _turn(message: Message) -> dict[str, str]:
-    text = text_of_message(message)
-    if message["role"] == "tool":
-        return {"role": "user", "content": f"tool: {text}"}
-    return {"role": message["role"], "content": text}
 
 
 def _chat(outgoing: Outgoing) -> list[Written]:
