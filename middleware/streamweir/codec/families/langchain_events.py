@@ -136,7 +136,7 @@ class ChainEvents:
         return is_root
 
     def _note_nameless(self, phase: str) -> bool:
-        """Note the start, a piece or the end of a chain without an id; return whether it is outermost."""
+        """Note the start, a piece or the end of a chain without an id; return whether it is the outermost."""
         if phase == "stream":
             return self._open <= 1
         was_open = self._open

@@ -289,7 +289,7 @@ class GraphModes:
 
 
 def state_of(state: Mapping[str, Any] | None, meta: Meta | None) -> Iterator[Event]:
-    """Yield the event of a state. If the state reports a failure, that is an event with hidden texts."""
+    """Yield the event of a state. A failure that it reports is an event whose texts are hidden."""
     failing = {name: value for name, value in (state or {}).items() if reports_failure({name: value})}
     if rest := leftover(state or {}, failing):
         yield Data("state", rest, meta=meta)

@@ -1,4 +1,4 @@
-"""Reads chunks of chat completions with only a piece of the answer or its end, as nearly all are."""
+"""Reads chat chunks that hold only a piece of the answer or its end, as nearly all do."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _line(value: Any) -> str | None:
 
 
 def _numbers(data: Template | None) -> dict[str, str]:
-    """Return the name of the number for each key of the JSON with a number; {} if a key occurs twice."""
+    """Return the name of each number in the JSON by its key; {} if a key occurs twice."""
     found: dict[str, str] = {}
     for place, leaf in data.leaves.items() if data else ():
         name = _number_name(leaf)

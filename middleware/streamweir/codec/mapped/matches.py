@@ -33,7 +33,7 @@ class Match:
         self.fits: Test = _of_object({name: _test(wanted) for name, wanted in fields.items()})
 
     def words(self, name: str) -> frozenset[str] | None:
-        """Return the texts that the field may have; None if it may have any value, or no text."""
+        """Return the texts that the field may have; None if it may have other values, too."""
         wanted = self.fields.get(name)
         if not isinstance(wanted, list) or not all(isinstance(value, str) for value in wanted):
             return None

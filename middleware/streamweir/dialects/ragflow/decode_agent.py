@@ -87,7 +87,7 @@ class AgentReader:
 
     @property
     def failure(self) -> Error | None:
-        """The failure of a node after which the run had no output; the end if no other arrives."""
+        """The failure of a node after which no output came. It ends the run if no other end arrives."""
         return self._failure
 
     @property

@@ -35,7 +35,7 @@ class OpenParts:
         self._begun = 0
 
     def write_text(self, event: Content) -> list[Chunk]:
-        """Return the chunks that add the text of `event`; with the start of its part if it is not open."""
+        """Return the chunks that add the text of `event`, after the start of its part if it is new."""
         part = self._texts.get(_key(event))
         if part is not None:
             return [_piece("text", part, event.content)]
@@ -43,7 +43,7 @@ class OpenParts:
         return [*begin, _piece("text", self._texts[_key(event)], event.content)]
 
     def sign_text(self, event: Content, metadata: Chunk) -> list[Chunk]:
-        """Return the end of the text of `event`, with metadata; after its start if the text is not open."""
+        """Return the end of the text of `event`, with metadata; its start comes first if it is new."""
         begin = [] if _key(event) in self._texts else self._begin_text(event)
         return [*begin, {**_end("text", self._texts.pop(_key(event))), "providerMetadata": metadata}]
 
@@ -60,7 +60,7 @@ class OpenParts:
         return [] if part is None else [_end("text", part)]
 
     def write_reasoning(self, event: Thinking) -> list[Chunk]:
-        """Return the chunks that add a piece of reasoning; with the start of its part if it is not open."""
+        """Return the chunks that add a piece of reasoning, after the start of its part if it is new."""
         begin = self._begin_reasoning(event)
         return [*begin, _piece("reasoning", self._reasoning, event.content)]
 
