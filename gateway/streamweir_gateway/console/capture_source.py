@@ -46,6 +46,11 @@ class Masking(Protocol):
     def held_since(self) -> float | None:
         """The time of the oldest entry that is held back; None if no entry is held back."""
 
+    @property
+    def is_within_line(self) -> bool:
+        """Whether the last line of an entry that is held back is not complete."""
+        ...
+
     def work(self, most: int) -> None:
         """Mask the oldest entries, about `most` bytes of them."""
 

@@ -131,6 +131,11 @@ class EndedCapture:
         """None: no entry of an ended stream is held back."""
         return None
 
+    @property
+    def is_within_line(self) -> bool:
+        """False: no entry of an ended stream is held back."""
+        return False
+
     def release(self) -> None:
         """Do nothing: no entry is held back."""
 

@@ -17,7 +17,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
+from streamweir.capture.cut_body_mask import CutBodyMask, MaskedRead
+from streamweir.capture.masking import SecretMask
 from streamweir.capture.request_secrets import secrets_in
 from streamweir.capture.writing import recorded_headers
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
@@ -71,6 +72,11 @@ class LogMask:
     def held_since(self) -> float | None:
         """The time of the oldest entry that is held back; None if no entry is held back."""
         return min((held[0][1] for held in self._held.values() if held), default=None)
+
+    @property
+    def is_within_line(self) -> bool:
+        """Whether the last line of an entry that is held back is not complete."""
+        return any(lane.is_within_line for lane in self._lanes.values())
 
     def work(self, most: int) -> None:
         """Mask the oldest entries, about `most` bytes of them."""

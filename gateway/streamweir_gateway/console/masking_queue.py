@@ -24,6 +24,8 @@ _WORK_BETWEEN: Final = 399
 _BUSY_SHARE: Final = 0.03
 """A process that uses a larger share of a processor than this is busy."""
 _SHORTEST_PAUSE: Final = 0.05
+NEXT_TEXT_SECONDS: Final = 0.3
+"""The seconds for which a complete line is held back, because a secret may go on in the next text."""
 _AT_ONCE: Final = 8 << 10
 """The bytes that are masked between two looks at the clock."""
 
@@ -84,7 +86,8 @@ async def mask_now(mask: Masking, held_seconds: float, most_seconds: float) -> N
 
     Args:
         mask: the mask of the log.
-        held_seconds: the seconds for which an incomplete line is waited for.
+        held_seconds: the seconds for which the rest of a line is waited for. The next piece of a text, in a
+            line of its own, is waited for `NEXT_TEXT_SECONDS`.
         most_seconds: the seconds after which the rest is left to the next call.
     """
     until = time.monotonic() + most_seconds
@@ -92,5 +95,6 @@ async def mask_now(mask: Masking, held_seconds: float, most_seconds: float) -> N
         mask.work(_AT_ONCE)
         await asyncio.sleep(0)
     since = mask.held_since
-    if since is not None and time.monotonic() - since > held_seconds:
+    seconds = held_seconds if mask.is_within_line else NEXT_TEXT_SECONDS
+    if since is not None and time.monotonic() - since > seconds:
         mask.release()

@@ -13,7 +13,8 @@ from statistics import median
 from typing import Any, Final, Literal
 
 import streamweir
-from streamweir.capture.masking import CutBodyMask, MaskedRead, SecretMask
+from streamweir.capture.cut_body_mask import CutBodyMask, MaskedRead
+from streamweir.capture.masking import SecretMask
 from streamweir.capture.request_secrets import secrets_in
 from streamweir.capture.writing import CaptureWriter, body_fields, recorded_headers
 from streamweir.codec.dialects import Dialects

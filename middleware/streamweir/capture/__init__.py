@@ -4,7 +4,8 @@ Source: the contract of capture files.
 """
 
 from streamweir.capture.capture import Capture
-from streamweir.capture.masking import CutBodyMask, SecretMask
+from streamweir.capture.cut_body_mask import CutBodyMask
+from streamweir.capture.masking import SecretMask
 from streamweir.capture.reading import CaptureError, begins_capture, load, parse_captures
 from streamweir.capture.writing import CaptureWriter, body_fields, recorded_headers
 

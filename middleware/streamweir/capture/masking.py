@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from copy import copy
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import quote, quote_plus
 
 from streamweir.capture.escaped_text import EscapedText
@@ -24,15 +24,10 @@ from streamweir.redaction.credential_rules import (
 from streamweir.redaction.rule import REDACTED, Rule
 from streamweir.redaction.secret_names import is_secret_name
 
-__all__ = ["CutBodyMask", "MaskedRead", "SecretMask"]
+__all__ = ["SHORTEST", "SecretMask", "joined_spans", "masked_text"]
 
 SHORTEST: Final = 6
 """The least length of a secret that is masked: shorter ones occur in other words by chance."""
-
-_LONGEST_LINE: Final = 64 << 10
-"""The most bytes that are held back because a secret may continue in the next read."""
-_MOST_HELD: Final = 8 << 10
-"""The bytes of a longer line that remain held back, because a secret may begin in them."""
 
 _WHOLE_LINES: Final = ("credential header", "signed request", "masked secret")
 """Rules for log lines that are not used here: they would mask everything after a match in a JSON text."""
@@ -55,22 +50,10 @@ _MOST_REMEMBERED: Final = 2000
 """The most short texts without a credential, such as values of headers, that are remembered at a time."""
 _IDS: Final = re.compile(r"(?:req|sess)_[0-9a-f]{32}|00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]")
 """Request ids, session ids and trace parents made by this library, which no rule takes for credentials."""
+_PROBES: Final = ("A1b2C3d4E5f6G7h8I9j0K1l2", "A1B2C3D4E5F6G7H8")
+"""Ends of credentials: a word that is a credential with one of them may be the beginning of a credential."""
 _SURE_NAMES: Final = ("pass", "pwd", "secret", "credential")
 """Parts of names whose values are secrets. (`token` is missing: it may also hold a token of a model.)"""
-
-
-class MaskedRead(NamedTuple):
-    """A read of a body without its secrets.
-
-    Attributes:
-        n: the number of the read.
-        data: the masked bytes, as many as were read.
-        redacted: the number of secrets that begin in this read.
-    """
-
-    n: int
-    data: bytes
-    redacted: int
 
 
 class SecretMask:
@@ -82,6 +65,12 @@ class SecretMask:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known: tuple[str, ...] = ()
+        self._all_known = self._first_letters = ""
+        """The known secrets, and their first characters, as one text each."""
+        self._tails: dict[str, int] = {}
+        """For words at the end of a text, how many of their characters may begin a credential. Shared with
+        `with_secrets`.
+        """
         self._signs = SecretSigns(_FORMS)
         self._harmless: set[str] = set()
         """Short texts without credentials; they may contain a known secret. Shared with `with_secrets`."""
@@ -93,6 +82,8 @@ class SecretMask:
         """Add known secrets, to be found from now on."""
         forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
         self._known = (*self._known, *sorted(forms.difference(self._known)))
+        self._all_known = "\n".join(self._known)
+        self._first_letters = "".join(secret[0] for secret in self._known)
 
     def with_secrets(self, secrets: Iterable[str]) -> SecretMask:
         """Return a copy of the mask that also finds these secrets."""
@@ -105,7 +96,7 @@ class SecretMask:
         if len(text) <= _LONGEST_REMEMBERED and "\\" not in text and self._is_harmless(text):
             return text, 0
         spans = self.spans(text)
-        return (_masked(text, spans), len(spans)) if spans else (text, 0)
+        return (masked_text(text, spans), len(spans)) if spans else (text, 0)
 
     def _is_harmless(self, text: str) -> bool:
         """Return whether a short text has no secret; remember it if it has none."""
@@ -143,7 +134,7 @@ class SecretMask:
         found = self._spans_of_written(text)
         if ("\\u00" in text or "\\/" in text) and (escaped := EscapedText(text)).has_escapes:
             found += escaped.original_spans(self._spans_of_written(escaped.text))
-        return _joined(found) if found else found
+        return joined_spans(found) if found else found
 
     def _spans_of_written(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of the unescaped secrets in `text`, in any order."""
@@ -165,6 +156,40 @@ class SecretMask:
             ]
         return found
 
+    def spread_spans(self, text: str, first_cut: int) -> list[tuple[int, int]]:
+        """Return the spans of secrets in a text that several frames make up, without overlaps.
+
+        Only known secrets and credentials by their form are found, not values by their names.
+
+        Args:
+            text: the text (Latin-1).
+            first_cut: the first place within a word at which a frame begins; -1: no word is spread over
+                frames, so that no credential is.
+        """
+        found = [span for secret in self._known if secret in text for span in _places(secret, text)]
+        if first_cut >= 0:
+            start = first_cut - len(text[:first_cut].rsplit(maxsplit=1)[-1])
+            words = text[start:]
+            if self._signs.has_form(words):
+                found += [(start + begin, start + end) for begin, end in _spans_by_form(words)]
+        return joined_spans(found) if found else found
+
+    def spread_begun(self, text: str) -> int:
+        """Return how many characters at the end of `text` may be the beginning of a secret."""
+        if not text or text[-1].isspace():
+            return 0
+        if text[-2:] in self._all_known or text[-1] in self._first_letters:
+            known = max((_length_begun(text, secret) for secret in self._known), default=0)
+            if known:
+                return known
+        words = text[-_LONGEST_REMEMBERED:].rsplit(None, 1)
+        begun = self._tails.get(words[-1])
+        if begun is None:
+            if len(self._tails) >= _MOST_REMEMBERED:
+                self._tails.clear()
+            begun = self._tails[words[-1]] = _begun_by_form(words[-1])
+        return begun
+
     def begun_at_end(self, text: str) -> int:
         """Return how many characters at the end of `text` may be the beginning of a known secret."""
         begun = max((_overlap(text, secret) for secret in self._known), default=0)
@@ -184,6 +209,38 @@ def _rules_for(text: str, signs: Signs) -> Iterator[Rule]:
             yield rule
     if signs.form:
         yield from _FORMS
+
+
+def _length_begun(text: str, secret: str) -> int:
+    """Return the length of the longest end of `text` with which `secret` begins and goes on."""
+    tail = text[-2:]
+    found = 1 if text[-1] == secret[0] else 0
+    place = secret.find(tail)
+    while 0 <= place < len(secret) - len(tail):
+        end = place + len(tail)
+        if text.endswith(secret[:end]):
+            found = end
+        place = secret.find(tail, place + 1)
+    return found
+
+
+def _spans_by_form(text: str) -> list[tuple[int, int]]:
+    return [
+        span
+        for rule in _FORMS
+        for match in rule.pattern.finditer(text)
+        if (span := _hidden(match, rule.replacement)) is not None
+    ]
+
+
+def _begun_by_form(word: str) -> int:
+    """Return how many characters at the end of a word may be the beginning of a credential; 0 if they are a
+    credential already.
+    """
+    if any(end == len(word) for _, end in _spans_by_form(word)):
+        return 0
+    starts = (start for probe in _PROBES for start, _ in _spans_by_form(word + probe))
+    return max((len(word) - start for start in starts), default=0)
 
 
 def _is_secret(name: str, value: str) -> bool:
@@ -225,7 +282,8 @@ def _hidden(match: re.Match[str], replacement: str) -> tuple[int, int] | None:
     return (start, start + len(text)) if text.strip("*") else None
 
 
-def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def joined_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans in order, with those that overlap joined, and without empty ones."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if found and start < found[-1][1]:
@@ -235,85 +293,8 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-class CutBodyMask:
-    """Masks secrets in a body that arrives in reads, including secrets that are cut in two.
-
-    A read is returned once its last line is complete, or once that line is too long to wait for.
-
-    Args:
-        mask: finds secrets.
-
-    Attributes:
-        mask: the argument; it may be replaced.
-    """
-
-    def __init__(self, mask: SecretMask) -> None:
-        self.mask = mask
-        self._held: list[bytes] = []
-        self._held_bytes = 0
-        self._context = b""
-        """The part of the first held line that has been returned already."""
-        self._count = 0
-
-    def feed(self, data: bytes) -> list[MaskedRead]:
-        """Take a read; return the reads whose masking is final, in order."""
-        self._held.append(data)
-        self._held_bytes += len(data)
-        if data.endswith(b"\n"):
-            return self.finish()
-        if b"\n" in data:
-            return self._release(len(self._held) - 1)
-        return self._release(self._count_beyond(_MOST_HELD)) if self._held_bytes > _LONGEST_LINE else []
-
-    def finish(self) -> list[MaskedRead]:
-        """Return the reads that were held back, at the end of the body."""
-        return self._release(len(self._held))
-
-    def release(self) -> list[MaskedRead]:
-        """Return the reads that were held back, before the end of the body.
-
-        A known secret that begins at the end of these reads is masked too.
-        """
-        return self._release(len(self._held), goes_on=True)
-
-    def break_off(self) -> list[MaskedRead]:
-        """Return the reads that were held back, because the following reads are left out."""
-        reads = self.release()
-        self._context = b""
-        return reads
-
-    def _count_beyond(self, most: int) -> int:
-        """Return how many of the oldest held reads can be released if at least `most` bytes stay held."""
-        left, count = self._held_bytes, 0
-        while left - len(self._held[count]) >= most:
-            left -= len(self._held[count])
-            count += 1
-        return count
-
-    def _release(self, count: int, *, goes_on: bool = False) -> list[MaskedRead]:
-        """Return the first `count` held reads, masked with regard to the reads that follow."""
-        if not count:
-            return []
-        text = (self._context + b"".join(self._held)).decode("latin-1")
-        spans = self.mask.spans(text)
-        if goes_on and (begun := self.mask.begun_at_end(text)):
-            spans = _joined([*spans, (len(text) - begun, len(text))])
-        masked = _masked(text, spans).encode("latin-1") if spans else None
-        found: list[MaskedRead] = []
-        position = len(self._context)
-        for read in self._held[:count]:
-            end = position + len(read)
-            begun = sum(1 for start, _ in spans if position <= start < end)
-            found.append(MaskedRead(self._count, read if masked is None else masked[position:end], begun))
-            self._count += 1
-            position = end
-        del self._held[:count]
-        self._held_bytes = len(text) - position
-        self._context = text[text.rfind("\n", 0, position) + 1 : position].encode("latin-1")[-_LONGEST_LINE:]
-        return found
-
-
-def _masked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+def masked_text(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with `*` for each character in the spans, which are in order and do not overlap."""
     pieces: list[str] = []
     position = 0
     for start, end in spans:

@@ -88,6 +88,12 @@ class SecretSigns:
             assignment=any(b"=" in name or b":" in name for name in names) or (bool(names) and " =" in text),
         )
 
+    def has_form(self, text: str) -> bool:
+        """Return whether a word of a text (Latin-1) may be a credential; no word is remembered."""
+        words = {*text.encode("latin-1", "replace").translate(_BLANK).split()} - self._harmless
+        doubtful = b"\n".join(word for word in words if _is_doubtful(word)).decode("latin-1")
+        return bool(doubtful) and any(pattern.search(doubtful) for pattern in self._rules)
+
     def _learn(self, words: set[bytes]) -> bool:
         """Remember words if none of them is a credential; else return False without remembering any."""
         doubtful = b"\n".join(word for word in words if _is_doubtful(word)).decode("latin-1")

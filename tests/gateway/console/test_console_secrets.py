@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,46 @@ async def test_secrets_are_in_no_answer_however_the_network_cuts_them(tmp_path: 
                 assert shown["cookie"] == "[redacted]"
                 asked = of_kind(lines, "request", side="upstream")[0]
                 assert dict(asked["headers"])["authorization"] == "[redacted]"
+
+
+async def test_secret_that_is_spread_over_texts_is_in_no_lane(tmp_path: Path) -> None:
+    secrets = (OF_GATEWAY, OF_CLIENT, BY_FORM)
+    texts = [
+        piece
+        for secret in secrets
+        for piece in ("the key ", secret[:7], secret[7:8], secret[8:13], secret[13:], " is")
+    ]
+
+    async def in_pieces(call: Call) -> None:
+        await call.send(SSE)
+        for text in texts:
+            frame = json.dumps({"type": "token", "content": text}).encode()
+            await call.send(chunk(b"data: " + frame[:20]), chunk(frame[20:] + b"\n\n"))
+        await call.send(chunk(b'data: {"type": "done"}\n\n'), LAST_CHUNK)
+
+    async with (
+        upstream(in_pieces) as backend,
+        console_of(
+            tmp_path,
+            endpoints=endpoints(backend.url),
+            upstreams=upstreams(backend.url),
+            auth=KEYS,
+            console={"capture": "content"},
+        ) as console,
+    ):
+        for protocol in ("standard", "legacy", "openai-chat"):
+            headers = [("X-Api-Key", OF_CLIENT), ("X-Streamweir-Protocol", protocol)]
+            got = await console.call("/chat", headers=headers)
+            row = await console.row(state="ended", request_id=got.header("x-request-id"))
+            lines = await console.capture(row["id"])
+            for lane in ("read", "write"):
+                shown = "".join(re.findall(r'"content": ?"([^"]*)"', body_of(of_kind(lines, lane)).decode()))
+                for secret in secrets:
+                    assert secret not in shown, (protocol, lane)
+                    assert secret[8:] not in shown, (protocol, lane)
+                assert shown.count("*") == sum(map(len, secrets)), (protocol, lane)
+            events = [line["event"]["data"].get("content", "") for line in of_kind(lines, "event")]
+            assert "".join(events) == "".join(f"the key {'*' * len(secret)} is" for secret in secrets)
 
 
 async def test_lines_of_a_stream_under_way_hold_no_half_of_a_secret(tmp_path: Path) -> None:

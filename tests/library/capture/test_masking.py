@@ -165,7 +165,7 @@ def test_signs_find_every_secret_that_the_rules_find(words: list[str]) -> None:
             for match in masking._ASSIGNED.finditer(text)
             if is_secret_name(match[1])
         ]
-        assert mask.spans(text) == masking._joined([*slow, *named, *assigned])
+        assert mask.spans(text) == masking.joined_spans([*slow, *named, *assigned])
 
 
 def test_released_read_hides_the_beginning_of_a_known_secret() -> None:

@@ -1,0 +1,116 @@
+"""Secrets that a server spreads over the texts of several frames."""
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamweir.capture import CutBodyMask, SecretMask
+
+KNOWN = "hunter22-of-the-file"
+FORMS = ("sk-proj-abcDEF1234567890", "ghp_16C7e42F292c6912E7710c838347Ae178B4a")
+
+FRAMES: dict[str, Callable[[int, str], str]] = {
+    "sse": lambda n, text: f'data: {{"id": "m-{n}", "type": "token", "content": {json.dumps(text)}}}\n\n',
+    "ndjson": lambda n, text: f'{{"message": {{"content": {json.dumps(text)}}}, "done": false}}\n',
+    "openai": lambda n, text: (
+        f'data: {{"id":"chatcmpl-1","choices":[{{"index":0,"delta":{{"content":{json.dumps(text)}}}}}]}}\n\n'
+    ),
+    "data stream": lambda n, text: f"0:{json.dumps(text)}\n",
+    "plain": lambda n, text: f"data: {text}\n\n",
+}
+
+
+def written(form: str, texts: Sequence[str]) -> bytes:
+    """The frames of some texts."""
+    return "".join(FRAMES[form](n, text) for n, text in enumerate(texts)).encode()
+
+
+def texts_of(form: str, body: bytes) -> str:
+    """The joined texts of frames."""
+    lines = [line for line in body.decode().splitlines() if line]
+    found: list[str] = []
+    for line in lines:
+        content = line.removeprefix("data: ").removeprefix("0:")
+        value = content if form == "plain" else json.loads(content)
+        while isinstance(value, (dict, list)):
+            value = (
+                value[0]
+                if isinstance(value, list)
+                else value[[*value][-1]]
+                if "choices" in value
+                else (value.get("message") or value.get("delta") or value["content"])
+            )
+        found.append(value)
+    return "".join(found)
+
+
+def masked(body: bytes, ends: Sequence[int]) -> tuple[bytes, int]:
+    """The body, cut at some places, and the number of its secrets."""
+    places = sorted({0, len(body), *(end for end in ends if end < len(body))})
+    mask = CutBodyMask(SecretMask([KNOWN]))
+    reads = [read for start, end in itertools.pairwise(places) for read in mask.feed(body[start:end])]
+    reads += mask.finish()
+    assert [len(read.data) for read in reads] == [end - start for start, end in itertools.pairwise(places)]
+    return b"".join(read.data for read in reads), sum(read.redacted for read in reads)
+
+
+@pytest.mark.parametrize("form", FRAMES)
+@pytest.mark.parametrize("secret", [KNOWN, *FORMS])
+@given(data=st.data())
+def test_secret_over_several_texts_is_masked_wherever_it_is_cut(
+    form: str, secret: str, data: st.DataObject
+) -> None:
+    inner = sorted(data.draw(st.sets(st.integers(1, len(secret) - 1), max_size=6)))
+    pieces = [secret[start:end] for start, end in itertools.pairwise([0, *inner, len(secret)])]
+    body = written(form, ["Tea", "a key:", *pieces, "!", "sells"])
+    ends = data.draw(st.lists(st.integers(1, len(body)), max_size=6))
+    shown, count = masked(body, ends)
+    text = texts_of(form, shown)
+    hidden = text.removeprefix("Teaa key:").removesuffix("!sells")
+    assert len(text) == len(hidden) + len("Teaa key:!sells")
+    seen = hidden.rstrip("*")
+    assert secret.startswith(seen)
+    assert len(seen) <= (0 if secret == KNOWN else 3), "at most the letters that every such secret has"
+    assert count == 1 or seen
+
+
+@pytest.mark.parametrize("form", FRAMES)
+def test_secret_of_single_letters_is_masked_in_reads_of_one_frame(form: str) -> None:
+    body = written(form, [*f"a {KNOWN}."])
+    frame = len(written(form, ["a"]))
+    shown, count = masked(body, range(frame, len(body), frame))
+    assert texts_of(form, shown) == "a " + "*" * len(KNOWN) + "."
+    assert count == 1
+
+
+def test_texts_without_a_secret_are_neither_changed_nor_held() -> None:
+    mask, shown = CutBodyMask(SecretMask([KNOWN])), list[bytes]()
+    texts = ["Tea", " sells", " best", " with", " May", ".", "req_0123456789abcdef"] * 40
+    body = written("sse", texts)
+    for n, text in enumerate(texts):
+        frame = FRAMES["sse"](n, text).encode()
+        shown += [read.data for read in mask.feed(frame)]
+        assert n + 1 - len(shown) <= 1, "only a text whose last letter begins a secret"
+    assert b"".join([*shown, *[read.data for read in mask.finish()]]) == body
+
+
+def test_beginning_of_a_secret_is_held_for_a_bounded_number_of_bytes() -> None:
+    mask = CutBodyMask(SecretMask([KNOWN]))
+    begun = written("sse", [KNOWN[:8]])
+    assert mask.feed(begun) == []
+    other = b'data: {"type": "status", "n": 1}\n\n'
+    count = next(n for n in range(10_000) if mask.feed(other))
+    assert count * len(other) <= 9 << 10
+
+
+def test_released_beginning_of_a_spread_secret_is_masked() -> None:
+    mask = CutBodyMask(SecretMask([KNOWN]))
+    assert mask.feed(written("sse", [f"a {KNOWN[:4]}", KNOWN[4:8]])) == []
+    (first,) = mask.release()
+    assert texts_of("sse", first.data) == "a " + "*" * 8
+    (rest,) = mask.feed(written("sse", [KNOWN[8:], " b"]))
+    assert texts_of("sse", rest.data) == "*" * (len(KNOWN) - 8) + " b"
