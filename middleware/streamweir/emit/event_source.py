@@ -14,6 +14,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from contextvars import copy_context
 from typing import Any, Final, Self
 
+import anyio
 import anyio.to_thread
 
 __all__ = ["EventSource"]
@@ -88,7 +89,11 @@ class _ThreadedIterator:
         return self
 
     async def __anext__(self) -> Any:
-        item = await anyio.to_thread.run_sync(self._run, self._step, abandon_on_cancel=True)
+        try:
+            item = await anyio.to_thread.run_sync(self._run, self._step, abandon_on_cancel=True)
+        except anyio.get_cancelled_exc_class() as cancelled:
+            # Without anyio's frames: they refer to the task, and the task to this exception.
+            raise cancelled.with_traceback(None) from None
         if item is _END:
             raise StopAsyncIteration
         return item

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import suppress
 from typing import Any, TypeAlias
@@ -44,6 +45,14 @@ async def silent(scope: Any, receive: Any, send: Any) -> None:
 
 async def responding(scope: Any, receive: Any, send: Any) -> None:
     await EventStreamResponse([{"type": "content", "content": "Hi"}])(scope, receive, send)
+
+
+async def hesitating(scope: Any, receive: Any, send: Any) -> None:
+    def events() -> Iterator[dict[str, str]]:
+        yield {"type": "content", "content": "Hi"}
+        time.sleep(0.05)  # in a thread; the client may leave meanwhile
+
+    await EventStreamResponse(events())(scope, receive, send)
 
 
 @pytest.fixture
@@ -115,6 +124,7 @@ def left_of_ours(
         (StreamweirMiddleware(responding, speaks="legacy"), False),
         (responding, False),
         (responding, True),
+        (hesitating, True),
     ],
 )
 def test_request_leaves_no_reference_cycles(app: App, leaves: bool, loop: asyncio.AbstractEventLoop) -> None:
