@@ -17,7 +17,9 @@ Source: the contract of capture files, section 3.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 __all__ = ["Finders", "Found", "SpreadTexts"]
@@ -81,10 +83,7 @@ class _Text:
 
     def joined(self, end: int) -> str:
         """Return the text up to a place in the body."""
-        pieces = self.pieces
-        while len(pieces) > 1 and self.places[len(pieces) - 2][1] >= end:
-            pieces = pieces[:-1]
-        return "".join(pieces)
+        return "".join(self.pieces[: 1 + bisect_left(self.places, end, key=itemgetter(1))])
 
     def in_body(self, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield the spans in the body for a span of the text. What was kept of earlier lines has none."""
