@@ -43,21 +43,22 @@ class Log:
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
-        self._written = asyncio.Queue[None]()
+        self._unread = asyncio.Queue[dict[str, Any]]()
 
     def info(self, event: str, /, **fields: Any) -> None:
-        self.lines.append({"event": event, "level": "info", **fields})
-        self._written.put_nowait(None)
+        self._write({"event": event, "level": "info", **fields})
 
     def warning(self, event: str, /, **fields: Any) -> None:
-        self.lines.append({"event": event, "level": "warning", **fields})
-        self._written.put_nowait(None)
+        self._write({"event": event, "level": "warning", **fields})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self.lines.append(line)
+        self._unread.put_nowait(line)
 
     async def next_line(self) -> dict[str, Any]:
-        """The next line, once it is written."""
+        """The oldest line that this method has not returned yet, once it is written."""
         async with asyncio.timeout(PATIENCE):
-            await self._written.get()
-        return self.lines[-1]
+            return await self._unread.get()
 
 
 class Gateway:
