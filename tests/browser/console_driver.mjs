@@ -22,11 +22,16 @@ const actions = {
   evaluate: ({ page }, { script, argument }) => page.evaluate(`(${script})(${JSON.stringify(argument ?? null)})`),
   // Playwright's own waitForFunction evaluates a string in the page, which the page's policy forbids.
   wait: async (on, order) => {
+    let error = "";
     for (const end = Date.now() + WAIT; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 30))) {
-      const value = await actions.evaluate(on, order);
-      if (value) return value;
+      try {
+        const value = await actions.evaluate(on, order);
+        if (value) return value;
+      } catch (missing) {
+        error = missing; // the page is not there yet, or the element in it
+      }
     }
-    throw new Error(`not true in time: ${order.script} of ${JSON.stringify(order.argument)}`);
+    throw new Error(`not true in time: ${order.script} of ${JSON.stringify(order.argument)} ${error}`);
   },
   press: ({ page }, { keys }) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve()),
   type: ({ page }, { text }) => page.keyboard.type(text),
