@@ -6,15 +6,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.entry_parts import parts_of, size_of_parts
-from streamweir_gateway.console.stream_log import HEARTBEAT, RAW, Entry, StreamLog
-from streamweir_gateway.runs.stream_recorder import DeliveryFacts
+from streamweir_gateway.console.stream_log import HEARTBEAT, RAW, StreamLog
 
-__all__ = ["BodyLanes", "OnRelayed", "Position"]
-
-OnRelayed = Callable[[float, int, int], None]
-"""Takes a relayed read: its time, its size, and the number of events before it."""
+__all__ = ["BodyLanes", "Position"]
 
 
 class Position(Protocol):
@@ -27,7 +22,7 @@ class Position(Protocol):
 
 
 class BodyLanes:
-    """Adds reads and writes to the log of one stream. All other entries of the log pass through here too.
+    """Adds reads and writes to the log of one stream.
 
     Args:
         log: the log of the stream.
@@ -45,16 +40,6 @@ class BodyLanes:
         """The most bytes that one entry may have."""
         self._reads = 0
         self._writes = 0
-
-    def add(self, entry: Entry, size: int = 0) -> None:
-        """Add an entry that holds `size` bytes."""
-        self._log.add(entry, size)
-
-    def flush(self) -> None:
-        """Do nothing: entries of this class are in the log at once."""
-
-    def follow(self, stream: StreamNormalizer, attempt: int) -> None:
-        """Note the stream of an attempt, before its first event."""
 
     def reader(self, attempt: int) -> Callable[[bytes], None]:
         """Return the function that records each read of the present response."""
@@ -75,11 +60,6 @@ class BodyLanes:
                 self._reads += 1
 
         return read
-
-    def relays(self, attempt: int, delivery: DeliveryFacts) -> OnRelayed | None:
-        """Return the function that records relayed reads by their sizes; None: all reads go to `reader`."""
-        del attempt, delivery
-        return None
 
     def writer(self) -> Callable[[bytes], None]:
         """Return the function that records each piece of the response's body."""
@@ -102,7 +82,7 @@ class BodyLanes:
         """Record a heartbeat, which belongs to no read."""
         position = self.position
         sequence = None if position is None else position.written
-        self.add(
+        self._log.add(
             ["write", time.monotonic(), data, HEARTBEAT, sequence, self._writes, RAW],
             len(data),
         )
@@ -111,4 +91,4 @@ class BodyLanes:
     def _add_parts(self, entry: list[Any]) -> None:
         """Add a large read or write as several parts, so that the log can leave out some of them."""
         for part in parts_of(entry, self._most_bytes):
-            self.add(part, len(part[2]))
+            self._log.add(part, len(part[2]))

@@ -16,7 +16,6 @@ from streamweir.capture.playback import end_of_attempt
 from streamweir.errors import WARNINGS
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking, wire_message
 from streamweir.http.headers import HeaderList
-from streamweir.translation.stage_watch import watch_stages
 from streamweir.translation.translator import Translator
 from streamweir_gateway.console.stream_log import Entry
 from streamweir_gateway.console.text_changes import change_of
@@ -151,11 +150,7 @@ class TranslatedEvents(EventLane):
         """The number of waiting events that came before the present read."""
         self._read: int | None = None
         translator.write_to(self)
-        watch_stages(
-            translator.stream.pipeline,
-            self._note_change,
-            lambda: self._mark(self._t, self._read, what="dropped"),
-        )
+        translator.stream.pipeline.watcher = self
 
     def note_headers(self, headers: HeaderList) -> None:
         """Pass the headers of the response to the decoder."""
@@ -216,9 +211,19 @@ class TranslatedEvents(EventLane):
         sequence = known[self._first].sequence if self._first < len(known) else self.next
         self._waiting.insert(self._first, Pending(sequence, self._t, None, fields, self._read))
 
-    def _note_change(self, event: Event, replaced: Sequence[Event]) -> None:
-        if (change := change_of(event, replaced)) is not None:
+    # --- as the watcher of its pipeline
+
+    def noted(self, event: Event, sequence: int) -> None:
+        """Do nothing: `write` and `write_run` get the event."""
+
+    def replaced(self, event: Event, events: Sequence[Event]) -> None:
+        """Mark a text that was withheld or left out."""
+        if (change := change_of(event, events)) is not None:
             self._mark(self._t, self._read, what=change)
+
+    def dropped(self) -> None:
+        """Mark events after the end."""
+        self._mark(self._t, self._read, what="dropped")
 
     # --- as a sink of the translator
 

@@ -253,7 +253,7 @@ class CaptureLines:
         self._line("write", n=entry[5], **self._body_of(entry))
 
     def _take_attempt(self, entry: Entry) -> None:
-        self._line("attempt", **entry[2])
+        self._line("attempt", **{name: value for name, value in entry[2].items() if name != "first_event_ms"})
         if entry[2]["ended"] == "refused":  # its reads are no part of a stream
             self._events = self._lane(self._attempt)
         self._events.attempt_ended(entry[2], self._now)

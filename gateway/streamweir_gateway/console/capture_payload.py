@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from streamweir_gateway.console.attempt_rows import attempt_rows
 from streamweir_gateway.console.capture_source import CaptureSource, meta_of
 from streamweir_gateway.console.row import AttemptRow
 from streamweir_gateway.console.stream_log import LeftOut, NumberedEntry
@@ -24,7 +25,7 @@ class CapturePayload(msgspec.Struct, kw_only=True):
         meta: the fields of the first line of the capture file, without `began`.
         began: the beginning of the stream, in Unix milliseconds.
         began_at: `time.monotonic` of the same moment, in the process that serves the stream.
-        entries: the entries of the log with their numbers; see `request_recorder.py`.
+        entries: the entries of the log with their numbers; see `stream_log.py`.
         count: the number of entries in the log; the next payload starts there.
         left_out: the sizes of entries that were left out, by kind.
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
@@ -55,7 +56,7 @@ def payload_of(source: CaptureSource, start: int = 0) -> CapturePayload:
         meta=_shown_meta(source, is_masking=is_masking),
         began=time.time() * 1000 - (time.monotonic() - facts.began) * 1000,
         began_at=facts.began,
-        attempts=[] if is_masking else [_shown_attempt(source, attempt) for attempt in source.attempts],
+        attempts=[] if is_masking else attempt_rows(source.entries(0), facts.began, facts.first_event_ms),
         entries=entries,
         count=entries[-1][0] + 1 if entries else start,
         left_out=dict(source.left_out),
@@ -69,8 +70,3 @@ def _shown_meta(source: CaptureSource, *, is_masking: bool) -> dict[str, Any]:
     meta = meta_of(source)
     session_id = meta.pop("session_id", None)
     return meta if session_id is None or is_masking else {**meta, "session_id": source.shown(session_id)}
-
-
-def _shown_attempt(source: CaptureSource, attempt: AttemptRow) -> AttemptRow:
-    url = None if attempt.url is None else source.shown(attempt.url)
-    return msgspec.structs.replace(attempt, url=url)

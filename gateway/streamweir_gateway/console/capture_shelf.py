@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
+from collections.abc import Iterator
 
 from streamweir_gateway.console.ended_capture import KeptCapture
 
@@ -26,36 +27,38 @@ class CaptureShelf:
         self.max_bytes = max_bytes
         self.max_streams = max_streams
         self.size = 0
-        self._kept: dict[str, KeptCapture] = {}
-        """The captures, by the id of the row."""
-        self._order: deque[KeptCapture] = deque()
-        """The captures, the oldest first."""
+        self._kept: OrderedDict[str, tuple[KeptCapture, int]] = OrderedDict()
+        """The captures and their bytes, by the id of the row, the oldest first."""
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def get(self, row_id: str) -> KeptCapture | None:
         """Return the capture of a row; None if it is not kept."""
-        return self._kept.get(row_id)
+        found = self._kept.get(row_id)
+        return None if found is None else found[0]
 
     def add(self, capture: KeptCapture) -> None:
         """Keep a capture, which does not grow any more. The caller calls `shrink` afterwards."""
-        self._kept[capture.row_id] = capture
-        self._order.append(capture)
-        self.size += capture.size
+        size = capture.size
+        self._kept[capture.row_id] = capture, size
+        self.size += size
 
-    @property
-    def is_full(self) -> bool:
-        """Whether `shrink` would drop a capture."""
-        return bool(self._order) and (self.size > self.max_bytes or len(self._order) > self.max_streams)
+    def replace(self, capture: KeptCapture) -> None:
+        """Keep a capture in the place of the one of the same row, if that one is still kept."""
+        if capture.row_id in self._kept:
+            size = capture.size
+            self.size += size - self._kept[capture.row_id][1]
+            self._kept[capture.row_id] = capture, size
 
-    def shrink(self) -> list[tuple[KeptCapture, bool]]:
+    def shrink(self) -> Iterator[tuple[KeptCapture, bool]]:
         """Drop the oldest captures until all limits hold.
 
-        Returns:
+        Yields:
             Each dropped capture, and whether it was dropped for its bytes, not for the number of captures.
         """
-        dropped: list[tuple[KeptCapture, bool]] = []
-        while self.is_full:
-            capture = self._order.popleft()
-            del self._kept[capture.row_id]
-            dropped.append((capture, self.size > self.max_bytes))
-            self.size -= capture.size
-        return dropped
+        while self._kept and (self.size > self.max_bytes or len(self._kept) > self.max_streams):
+            _, (capture, size) = self._kept.popitem(last=False)
+            is_for_bytes = self.size > self.max_bytes
+            self.size -= size
+            yield capture, is_for_bytes

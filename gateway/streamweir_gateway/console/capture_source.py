@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from streamweir.codec.base import Options
-from streamweir_gateway.console.row import AttemptRow
 from streamweir_gateway.console.stream_log import LeftOut, NumberedEntry
 from streamweir_gateway.runs.destination import Destination
 
@@ -19,6 +18,7 @@ class StreamFacts(NamedTuple):
     Attributes:
         began: when the request arrived, by `time.monotonic`.
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
+        first_event_ms: the milliseconds from the arrival to the first event of the upstream.
     """
 
     request_id: str
@@ -33,6 +33,7 @@ class StreamFacts(NamedTuple):
     session_id: str | None
     began: float
     first_event: int
+    first_event_ms: float | None
 
 
 class Masking(Protocol):
@@ -72,10 +73,6 @@ class CaptureSource(Protocol):
     @property
     def options(self) -> Mapping[str, Options]:
         """The options of each dialect in the last attempt, by its name."""
-
-    @property
-    def attempts(self) -> Sequence[AttemptRow]:
-        """The attempts so far."""
 
     @property
     def left_out(self) -> Mapping[str, LeftOut]:

@@ -16,19 +16,18 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec.structs import astuple, replace
 
 from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
 from streamweir_gateway.console.capture_source import Masking, StreamFacts
+from streamweir_gateway.console.content_recorder import ContentRecorder
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
 from streamweir_gateway.console.log_mask import LogMask
-from streamweir_gateway.console.request_recorder import RequestRecorder
-from streamweir_gateway.console.row import AttemptRow
+from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.stream_log import RAW, LeftOut, NumberedEntry
 from streamweir_gateway.runs.destination import Destination
 
-__all__ = ["EndedCapture", "KeptCapture", "kept_capture"]
+__all__ = ["EndedCapture", "KeptCapture", "Recorder", "packed_capture"]
 
 _OBJECT_BYTES: Final = 400
 """The memory of an ended capture beside its packed log and its bodies, about."""
@@ -37,17 +36,14 @@ _BODY_BYTES: Final = 48
 _MAY_BE_RAW: Final = frozenset({"request", "response", "given", "attempt", *LANE_OF_PART})
 """The kinds of entries that may hold secrets."""
 
-_ATTEMPT_FIELDS: Final = AttemptRow.__struct_fields__
-
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(tuple[tuple[Any, ...], list[list[Any]], list[list[Any]]])
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[tuple[Any, ...], list[list[Any]]])
 
 
 class _Parts(NamedTuple):
-    """The facts, the attempts and the log of a stream."""
+    """The facts and the log of a stream."""
 
     facts: StreamFacts
-    attempts: Sequence[AttemptRow]
     entries: Sequence[Any]
 
 
@@ -83,7 +79,7 @@ class EndedCapture:
     left_out: Mapping[str, LeftOut] = MappingProxyType({})
     is_over = True
 
-    def __init__(self, recorder: RequestRecorder, entries: Sequence[Any]) -> None:
+    def __init__(self, recorder: Recorder, entries: Sequence[Any]) -> None:
         self.row_id = recorder.row_id
         self.destination: Destination | None = recorder.destination
         self.options: Mapping[str, Options] = recorder.options
@@ -91,26 +87,25 @@ class EndedCapture:
         """Finds the secrets of the configuration; None once all secrets are masked."""
         self._has_bodies = recorder.has_content
         self._opened: tuple[_Parts, LogMask] | None = None
-        self._pack(_Parts(recorder.facts(), recorder.attempts, entries))
+        self._pack(_Parts(recorder.facts(), entries))
         size, count = sum(map(len, self._bodies)), len(self._bodies)
         self.size = _OBJECT_BYTES + len(self._packed) + size + _BODY_BYTES * count
 
     def _pack(self, parts: _Parts) -> None:
-        facts, attempts, entries = parts
+        facts, entries = parts
         bodies = _taken_from(entries) if self._has_bodies else ()
         try:
-            packed = _ENCODER.encode((facts, [*map(astuple, attempts)], entries))
+            packed = _ENCODER.encode((facts, entries))
         except BaseException:
             _give_back(entries, bodies)
             raise
         self._packed, self._bodies = packed, bodies
 
     def _unpacked(self) -> _Parts:
-        facts, attempts, entries = _DECODER.decode(self._packed)
+        facts, entries = _DECODER.decode(self._packed)
         _give_back(entries, self._bodies)
         return _Parts(
             StreamFacts(*facts),
-            [AttemptRow(**dict(zip(_ATTEMPT_FIELDS, values, strict=True))) for values in attempts],
             [entry if entry[0] in _MAY_BE_RAW else (*entry,) for entry in entries],
         )
 
@@ -154,11 +149,6 @@ class EndedCapture:
 
     # --- showing --------------------------------------------------------------------------------------------
 
-    @property
-    def attempts(self) -> Sequence[AttemptRow]:
-        """The attempts, whose secrets are masked."""
-        return self._unpacked().attempts
-
     def facts(self) -> StreamFacts:
         """Return the facts, whose secrets are masked."""
         return self._unpacked().facts
@@ -170,14 +160,15 @@ class EndedCapture:
         return enumerate(self._unpacked().entries[start:], start)
 
     def shown(self, text: str) -> str:
-        """Return the text: the secrets of facts and attempts are masked together with the log."""
+        """Return the text: the secrets of the facts are masked together with the log."""
         return text
 
 
-KeptCapture: TypeAlias = RequestRecorder | EndedCapture
+Recorder: TypeAlias = ContentRecorder | OutlineRecorder
+KeptCapture: TypeAlias = Recorder | EndedCapture
 
 
-def kept_capture(recorder: RequestRecorder) -> KeptCapture:
+def packed_capture(recorder: Recorder) -> KeptCapture:
     """Return the capture of a stream that has ended, as it is kept.
 
     The recorder itself is kept if its log is not whole, if some of it has been masked, or if a value in it
@@ -200,15 +191,11 @@ def _mask_of(entries: Iterable[Any], secrets: SecretMask) -> LogMask:
 
 
 def _shown(parts: _Parts, mask: LogMask) -> _Parts:
-    """Return the parts of a masked log, with the secrets in its facts and attempts masked too."""
-    facts, attempts, entries = parts
+    """Return the parts of a masked log, with the secrets in its facts masked too."""
+    facts, entries = parts
     if facts.session_id is not None:
         facts = facts._replace(session_id=mask.shown(facts.session_id))
-    shown = [
-        attempt if attempt.url is None else replace(attempt, url=mask.shown(attempt.url))
-        for attempt in attempts
-    ]
-    return _Parts(facts, shown, entries)
+    return _Parts(facts, entries)
 
 
 def _taken_from(entries: Iterable[Any]) -> list[bytes]:

@@ -76,7 +76,7 @@ class MaskingQueue:
             mask = next(iter(self._waiting))
             mask.work(_AT_ONCE)
             if not mask.has_work:
-                del self._waiting[mask]
+                self.discard(mask)
             now = time.perf_counter()
         self._slice, self._ended, self._used = now - began, now, time.process_time()
 

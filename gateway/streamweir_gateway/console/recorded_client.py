@@ -17,8 +17,9 @@ class Writes(Protocol):
     def response_started(self, status: int, headers: Headers) -> None:
         """Record the status and the headers."""
 
-    def writer(self) -> Callable[[bytes], None]:
-        """Return the function that records each sent piece of the body."""
+    @property
+    def written(self) -> Callable[[bytes], None]:
+        """The function that records each sent piece of the body."""
 
     def heartbeat(self, data: bytes) -> None:
         """Record a sent heartbeat."""
@@ -43,7 +44,7 @@ class RecordedClient:
         self._client = client
         self._records_relays = records_relays
         self._writes = writes
-        self._written = writes.writer()
+        self._written = writes.written
         self.cork, self.watch = client.cork, client.watch
 
     def send_start(self, status: int, headers: Headers) -> Awaitable[None]:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from starlette.types import Scope
 
-from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.request import Origin, UpstreamRequest
 
 __all__ = [
     "Head",
@@ -35,9 +35,10 @@ def client_request(scope: Scope) -> Head:
     return "client_request", scope["method"], path, scope.get("query_string", b""), (*scope["headers"],)
 
 
-def upstream_request(attempt: int, url: str, request: UpstreamRequest) -> Head:
+def upstream_request(attempt: int, request: UpstreamRequest) -> Head:
     """Return the head of a request to an upstream."""
-    return "upstream_request", attempt, request.method, url, (*request.headers,), (*request.relayed,)
+    url = request.origin, request.target
+    return "upstream_request", attempt, request.method, *url, (*request.headers,), (*request.relayed,)
 
 
 def upstream_response(attempt: int, status: int, headers: _Pairs) -> Head:
@@ -67,14 +68,20 @@ def _client_request(method: str, path: bytes, query: bytes, headers: _Pairs) -> 
 
 
 def _upstream_request(
-    attempt: int, method: str, url: str, headers: Sequence[tuple[str, str]], relayed: _Pairs
+    attempt: int,
+    method: str,
+    origin: Sequence[Any],
+    target: str,
+    headers: Sequence[tuple[str, str]],
+    relayed: _Pairs,
 ) -> dict[str, Any]:
+    asked = Origin(*origin)
     own = [[name.lower(), value] for name, value in headers]
     return {
         "side": "upstream",
         "attempt": attempt,
         "method": method,
-        "url": url,
+        "url": f"{asked.scheme}://{asked.netloc}{target}",
         "headers": [*own, *_texts(relayed)],
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-__all__ = ["RELAY_BYTES", "Relay", "pack_relay", "relays_in", "sent_in"]
+__all__ = ["RELAY_BYTES", "Relay", "first_relay", "pack_relay", "relays_in", "sent_in"]
 
 _SENT: Final = 3
 """The place of the sent bytes among the numbers of a relayed read, which have eight bytes each."""
@@ -19,6 +19,7 @@ number after it.
 RELAY_BYTES: Final = _RELAY.size
 """The bytes that one relayed read takes in the entry."""
 pack_relay: Final = _RELAY.pack
+first_relay: Final = _RELAY.unpack_from
 
 
 class Relay(NamedTuple):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from streamweir.capture.masking import SecretMask
 from streamweir.request_id import session_id_of
-from streamweir_gateway.console.request_recorder import RequestRecorder
+from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts
 from streamweir_gateway.console.row import CaptureKind, PackedRow, State
 from streamweir_gateway.observability.observer import shown_hint
 from streamweir_gateway.observability.record import RequestRecord
@@ -30,7 +29,7 @@ class RowMaker:
         self._mask = mask
         self._secrets = secrets
 
-    def open(self, recorder: RequestRecorder) -> PackedRow:
+    def open(self, recorder: RecordedRequest) -> PackedRow:
         """Return the row of an open request as it is now."""
         record, stream, delivery = recorder.record, recorder.stream, recorder.delivery
         row = self._of_stream(recorder, _state(recorder))
@@ -41,15 +40,14 @@ class RowMaker:
             row.events, row.bytes_in = stream.pipeline.position.written, stream.bytes
         return row
 
-    def ended(self, recorder: RequestRecorder) -> PackedRow:
-        """Return the row of a request that has ended; its stream and its delivery are still there."""
+    def ended(self, recorder: RecordedRequest) -> PackedRow:
+        """Return the row of a request that has ended."""
         record = recorder.record
-        became_stream = recorder.attempts or record.reason is not None
+        became_stream = recorder.attempt or record.reason is not None
         row = self._of_stream(recorder, "ended" if became_stream else "refused")
         row.duration_ms = record.duration_ms
         row.events, row.bytes_in, row.bytes_out = record.events, record.bytes_in, record.bytes_out
-        if row.status is None and (delivery := recorder.delivery) is not None and delivery.is_started:
-            row.status = delivery.status
+        row.status = record.status or recorder.status
         return row
 
     def refused(self, row_id: str, record: RequestRecord) -> PackedRow:
@@ -59,26 +57,24 @@ class RowMaker:
         row.attempts, row.events, row.bytes_in = record.attempts or 0, 0, 0
         return row
 
-    def _of_stream(self, recorder: RequestRecorder, state: State) -> PackedRow:
+    def _of_stream(self, recorder: RecordedRequest, state: State) -> PackedRow:
         """Return the row of a request that has a recorder, without its numbers of events and of bytes."""
-        stream, incoming = recorder.stream, recorder.incoming
+        translation, incoming = recorder.translation, recorder.incoming
         row = self._of_record(recorder.row_id, recorder.record, state)
         row.capture = self._capture
-        row.attempts = len(recorder.attempts)
+        row.attempts = recorder.attempt
         if incoming is not None:
             row.answers, row.framing = row.answers or incoming.answers, row.framing or incoming.framing
-        if stream is not None:
-            reader, lifecycle = stream.reader, stream.pipeline.lifecycle
-            row.warnings, row.repairs = lifecycle.warnings, stream.pipeline.tools.repairs
-            row.malformed = reader.malformed
-            if reader.dialect is not None:
-                row.speaks = reader.dialect.name
-            self._add_ids(row, lifecycle)
+        if translation is not None:
+            row.warnings, row.repairs = translation.warnings, translation.repairs
+            row.malformed = translation.malformed
+            row.speaks = translation.speaks or row.speaks
+            self._add_ids(row, translation)
         return row
 
-    def _add_ids(self, row: PackedRow, lifecycle: Any) -> None:
+    def _add_ids(self, row: PackedRow, translation: TranslationFacts) -> None:
         """Add the ids of the stream, which an upstream may have chosen, without secrets."""
-        session_id, thread_id = lifecycle.session_id, lifecycle.thread_id
+        session_id, thread_id = translation.session_id, translation.thread_id
         if session_id is not None and session_id != session_id_of(row.request_id):
             session_id = self._mask.apply_to_text(session_id)
         row.session_id = session_id
@@ -108,7 +104,7 @@ class RowMaker:
         )
 
 
-def _state(recorder: RequestRecorder) -> State:
+def _state(recorder: RecordedRequest) -> State:
     record, delivery = recorder.record, recorder.delivery
     if record.client_left or (delivery is not None and delivery.supervisor.dropped is not None):
         return "detached"

@@ -3,6 +3,32 @@
 The head takes entries until they fill half of the bytes; the tail keeps the newest entries in the other half
 (`stream_tail.py`).
 Reads, writes and kinds of events between head and tail are left out and counted; other entries are kept.
+
+An entry of the log begins with its kind and its time (`time.monotonic`). Entries of the kinds with * may hold
+secrets. Such an entry is a list, whose last element is the number of secrets that were masked in it (see
+`log_mask.py`).
+
+    kind        content
+    ─────────   ─────────────────────────────────────────────────────────────────────────────────────────
+    request*    head, body. Of the client, and of each request to an upstream
+    response*   head, sequence of the next event or None
+    begin       fields of the attempt: what shapes its translation
+    given*      facts from the requests that the decoder needs
+    read*       bytes, attempt, sequence of the next event, number
+                several entries if they are large, see `entry_parts.py`; so are those of a write
+    write*      bytes, number of the read before it (None: no read; `HEARTBEAT`: a heartbeat), sequence of the
+                next event, number
+    relays      relayed reads, attempt, sequence before them, number of the first read and of the first write,
+                bytes of all writes before. With `capture: metadata`; see `relays.py`
+    kind        0, sequence, type, ids, code of a warning. With `capture: metadata`, for each event that is no
+                further piece of a text
+    mark        fields of the line. With `capture: metadata`
+    attempt*    fields of the line
+    end         fields of the line
+
+With `capture: metadata` each body is replaced by its number of bytes. With `capture: content` events and
+marks are made from the reads when they are shown. A head is a tuple of its parts until its secrets are masked
+(see `recorded_heads.py`), then the fields of the line.
 """
 
 from __future__ import annotations

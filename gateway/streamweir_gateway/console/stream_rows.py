@@ -25,17 +25,21 @@ from starlette.types import Scope
 from streamweir.capture.masking import SecretMask
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
-from streamweir_gateway.console.ended_capture import KeptCapture, kept_capture
-from streamweir_gateway.console.log_mask import LogMask
+from streamweir_gateway.console.content_recorder import ContentRecorder
+from streamweir_gateway.console.ended_capture import KeptCapture, Recorder, packed_capture
 from streamweir_gateway.console.masking_queue import MaskingQueue
-from streamweir_gateway.console.request_recorder import RequestRecorder
+from streamweir_gateway.console.outline_log import most_relay_bytes
+from streamweir_gateway.console.outline_recorder import OutlineRecorder
+from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.row import PackedRow
 from streamweir_gateway.console.row_maker import RowMaker
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
-__all__ = ["Changes", "StreamRows"]
+__all__ = ["MOST_COLLECTED", "Changes", "StreamRows"]
 
+MOST_COLLECTED: Final = 128
+"""The most ended rows that are collected before they are sent, so that no message is large."""
 MOST_WAITING: Final = 10_000
 """The most changes that wait for the console. If there are more, the oldest changes are dropped."""
 
@@ -44,14 +48,6 @@ OPEN_SECONDS: Final = 3.0
 
 Then the console has it if this process is killed. Most streams are over before.
 """
-
-_STATUS_OF_REASON: Final = {
-    "done": "completed",
-    "interaction": "suspended",
-    "cancelled": "cancelled",
-    "client_gone": "cancelled",
-    "slow_client": "cancelled",
-}
 
 
 class Changes(NamedTuple):
@@ -77,30 +73,32 @@ class StreamRows:
         secrets: texts that are removed from hints.
 
     Attributes:
-        on_change: called when a row begins or ends.
-        config: the hash of the configuration in force.
+        on_change: called when a row begins or ends, once before the next call of `take`, and then if many
+            rows have ended.
         last_errors: the code of the last failed attempt, by the label of the upstream.
     """
 
     def __init__(self, workers: int, settings: ConsoleConfig, secrets: Iterable[str] = ()) -> None:
         self.on_change: Callable[[], None] = lambda: None
-        self.config = ""
         self.last_errors: dict[str, str] = {}
         self._workers = workers
-        self._take_settings(settings, secrets)
         self._masking = MaskingQueue()
-        self._open: dict[int, RequestRecorder] = {}
-        """The recorders of open requests, by the identity of their records."""
-        self._by_row: dict[str, RequestRecorder] = {}
-        self._new: dict[str, None] = {}
-        """The ids of open rows that no call of `take` has returned yet."""
-        self._ended: deque[PackedRow] = deque(maxlen=MOST_WAITING)
-        """The rows that have ended, in this order, until `take` returns them."""
+        self._config = ""
+        self._take_settings(settings, secrets)
+        self._open: dict[int, Recorder] = {}
+        """The recorders of open requests, by the identity of their records; the oldest first."""
+        self._ended: deque[OutlineRecorder | PackedRow] = deque(maxlen=MOST_WAITING)
+        """The requests that have ended, in this order, until `take` returns their rows.
+
+        Some rows are made then, many together, so that each takes less time.
+        """
         self._ended_late: deque[PackedRow] = deque(maxlen=MOST_WAITING)
-        """The same for rows that `take` or `open_rows` has returned before."""
+        """The rows that have ended and were returned before."""
         self._gone: deque[str] = deque(maxlen=MOST_WAITING)
         self._sent: dict[str, tuple[Any, ...]] = {}
         """The facts of each open row as they were last returned, by the id of the row."""
+        self._has_notified = False
+        """Whether `on_change` has been called since the last call of `take`."""
         self._start = token_hex(3)
         self._count = 0
         keep = settings.keep
@@ -108,8 +106,27 @@ class StreamRows:
 
     def _take_settings(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
         texts = frozenset(secrets)
-        self._settings, self._mask = settings, SecretMask(texts)
-        self._maker = RowMaker(settings.capture, self._mask, Secrets(texts))
+        mask = SecretMask(texts)
+        self._recorder = ContentRecorder if settings.capture == "content" else OutlineRecorder
+        self._capture = CaptureSettings(
+            settings.keep.stream_bytes,
+            most_relay_bytes(settings.keep.stream_bytes),
+            self._config,
+            mask,
+            self._masking.add,
+            self._packed,
+        )
+        self._maker = RowMaker(settings.capture, mask, Secrets(texts))
+
+    @property
+    def config(self) -> str:
+        """The hash of the configuration in force."""
+        return self._config
+
+    @config.setter
+    def config(self, fingerprint: str) -> None:
+        self._config = fingerprint
+        self._capture = self._capture._replace(config=fingerprint)
 
     def configure(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
         """Apply changed settings. Streams under way keep the earlier settings."""
@@ -120,32 +137,31 @@ class StreamRows:
 
     # --- called by requests ---------------------------------------------------------------------------------
 
-    def recorder(self, record: RequestRecord, scope: Scope) -> RequestRecorder:
+    def recorder(self, record: RequestRecord, scope: Scope) -> Recorder:
         """Begin the row of a request that may become a stream."""
-        settings, before = self._settings, self._open.get(id(record))
-        made = RequestRecorder(
-            self._new_id() if before is None else before.row_id,
-            record,
-            scope,
-            LogMask(self._mask, self._masking.add),
-            has_content=settings.capture == "content",
-            max_bytes=settings.keep.stream_bytes,
-            config=self.config,
-        )
-        self._open[id(record)] = self._by_row[made.row_id] = made
+        before = self._open.get(id(record))
+        row_id = self._new_id() if before is None else before.row_id
+        made = self._open[id(record)] = self._recorder(row_id, record, self._capture, scope)
         if before is None:
-            self._new[made.row_id] = None
-            self.on_change()
+            if not self._has_notified:
+                self._notify()
+        else:
+            made.was_returned = before.was_returned
         return made
 
     def ended(self, record: RequestRecord) -> None:
         """End the row of a request; a refused request gets its row here."""
         recorder = self._open.pop(id(record), None)
         if recorder is not None:
-            self._end(recorder)
+            recorder.end()
+            self._keep(recorder)
+            self._end_row(recorder)
         elif _was_refused(record):
             self._ended.append(self._maker.refused(self._new_id(), record))
-            self.on_change()
+        else:
+            return
+        if not self._has_notified or len(self._ended) >= MOST_COLLECTED:
+            self._notify()
 
     def upstream_failed(self, upstream: str, code: str) -> None:
         """Note the code of the upstream's last failed attempt."""
@@ -160,8 +176,10 @@ class StreamRows:
 
     @property
     def has_new(self) -> bool:
-        """Whether there are open rows that no call of `take` has returned yet."""
-        return bool(self._new)
+        """Whether there are rows that no call of `take` has returned yet."""
+        return self.ended_count > 0 or any(
+            not recorder.was_returned for recorder in reversed(self._open.values())
+        )
 
     def take(self, *, with_open: bool) -> Changes:
         """Return the changes since the last call.
@@ -173,61 +191,85 @@ class StreamRows:
             with_open: whether to return all open rows too whose facts have changed; False: only those that
                 are open for `OPEN_SECONDS` and were not returned yet.
         """
-        rows, ended, gone = [*self._ended_late], [*self._ended], [*self._gone]
+        self._has_notified = False
+        self._give_way()
+        rows, ended, gone = [*self._ended_late], self._ended_rows(), [*self._gone]
         self._ended_late.clear()
         self._ended.clear()
         self._gone.clear()
-        if with_open:
-            self._new.clear()
-            rows += self._moved()
-        else:
-            rows += self._long_open()
+        rows += self._moved() if with_open else self._long_open()
         return Changes(rows, ended, gone)
+
+    def _ended_rows(self) -> list[PackedRow]:
+        make = self._maker.ended
+        return [one if isinstance(one, PackedRow) else make(one) for one in self._ended]
 
     def _long_open(self) -> Iterator[PackedRow]:
         latest = time.monotonic() - OPEN_SECONDS
-        while self._new:
-            recorder = self._by_row[next(iter(self._new))]
+        for recorder in self._open.values():
             if recorder.record.began > latest:
                 return
-            del self._new[recorder.row_id]
-            yield self._maker.open(recorder)
+            if not recorder.was_returned:
+                recorder.was_returned = True
+                yield self._maker.open(recorder)
 
     def open_rows(self) -> list[PackedRow]:
         """Return all open rows, for a console that has just started."""
-        self._new.clear()
-        return [self._maker.open(recorder) for recorder in self._by_row.values()]
+        for recorder in self._open.values():
+            recorder.was_returned = True
+        return [self._maker.open(recorder) for recorder in self._open.values()]
 
     def find(self, row_id: str) -> KeptCapture | None:
-        """Return the recorder of a row; None if it is not kept."""
-        return self._by_row.get(row_id) or self._shelf.get(row_id)
+        """Return the capture of a row; None if it is not kept."""
+        found = self._shelf.get(row_id)
+        if isinstance(found, OutlineRecorder) and found.is_raw:
+            return self._packed(found)
+        return found or next((one for one in self._open.values() if one.row_id == row_id), None)
 
     # --------------------------------------------------------------------------------------------------------
 
+    def _notify(self) -> None:
+        self._has_notified = True
+        self.on_change()
+
     def _moved(self) -> Iterator[PackedRow]:
-        for row_id, recorder in self._by_row.items():
+        for recorder in self._open.values():
+            recorder.was_returned = True
             row = self._maker.open(recorder)
             facts = (row.state, row.events, row.bytes_in, row.bytes_out, row.attempts, row.session_id)
-            if self._sent.get(row_id) != facts:
-                self._sent[row_id] = facts
+            if self._sent.get(row.id) != facts:
+                self._sent[row.id] = facts
                 yield row
 
-    def _end(self, recorder: RequestRecorder) -> None:
-        record = recorder.record
-        row = self._maker.ended(recorder)
-        recorder.end(_end_fields(record))
-        self._by_row.pop(recorder.row_id, None)
-        is_new = self._new.pop(recorder.row_id, False) is None
-        self._sent.pop(recorder.row_id, None)
-        kept = kept_capture(recorder)
-        if kept is not recorder and recorder.has_content:  # only bytes are masked before the end
-            self._masking.discard(recorder.mask)
+    def _end_row(self, recorder: Recorder) -> None:
+        if recorder.was_returned:
+            self._sent.pop(recorder.row_id, None)
+            self._ended_late.append(self._maker.ended(recorder))
+        elif isinstance(recorder, OutlineRecorder) and len(self._ended) < MOST_COLLECTED:
+            self._ended.append(recorder)
+        else:
+            self._ended.append(self._maker.ended(recorder))
+
+    def _keep(self, recorder: Recorder) -> None:
+        """Keep the capture of a stream that has ended. Outlines are packed later, or for a viewer."""
+        kept: KeptCapture = recorder
+        if not isinstance(recorder, OutlineRecorder):
+            kept = packed_capture(recorder)
+            if kept is not recorder:
+                self._masking.discard(recorder.masking)
         self._masking.add(kept.masking)
         self._shelf.add(kept)
-        if self._shelf.is_full:
+        shelf = self._shelf
+        if shelf.size > shelf.max_bytes or len(shelf) > shelf.max_streams + MOST_COLLECTED:
             self._give_way()
-        (self._ended if is_new else self._ended_late).append(row)
-        self.on_change()
+
+    def _packed(self, recorder: OutlineRecorder) -> KeptCapture:
+        """Keep the capture of an ended stream in a packed form, if possible, and return it."""
+        self._masking.discard(recorder)
+        kept = packed_capture(recorder)
+        self._shelf.replace(kept)
+        self._masking.add(kept.masking)
+        return kept
 
     def _give_way(self) -> None:
         """Drop the oldest captures until the limits hold."""
@@ -246,19 +288,3 @@ def _was_refused(record: RequestRecord) -> bool:
     is_folded_read = record.resumes is not None and record.reason is not None
     is_relayed = record.bytes_in is not None or record.close_code is not None
     return record.code is not None and not is_relayed and not is_folded_read
-
-
-def _end_fields(record: RequestRecord) -> dict[str, Any]:
-    """Return the fields of the line `end` of a capture."""
-    status = "error" if record.code is not None else _STATUS_OF_REASON.get(record.reason or "", "error")
-    has_left = record.reason in ("client_gone", "slow_client") or bool(record.client_left)
-    return {
-        "reason": record.reason,
-        "status": status,
-        "code": record.code,
-        "events": record.events,
-        "bytes_in": record.bytes_in,
-        "bytes_out": record.bytes_out,
-        "client": "gone" if has_left else "read",
-        "lost": record.lost,
-    }

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 __all__ = ["LANE_OF_PART", "Entry", "NumberedEntry", "StreamTail"]
 
 Entry: TypeAlias = Sequence[Any]
-"""The kind of the entry, its time (`time.monotonic()`), and its values; see `request_recorder.py`.
+"""The kind of the entry, its time (`time.monotonic()`), and its values; see `stream_log.py`.
 
 An entry that may hold secrets is a list. Its last element is `RAW` until its secrets are masked.
 """

@@ -28,7 +28,7 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
     """
     if isinstance(event, _TEXTS):
         return "repeated" if _is_repeated(event, replaced) else None
-    if not replaced or any(one is event for one in replaced):
+    if not replaced or replaced[-1] is event or any(one is event for one in replaced):
         return None
     left = {*_texts_of(replaced)}
     return None if all(text in left for text in _texts_of([event])) else "redacted"

@@ -27,7 +27,7 @@ from streamweir_gateway.console.link_messages import (
     read_message,
 )
 from streamweir_gateway.console.masking_queue import mask_now
-from streamweir_gateway.console.stream_rows import StreamRows
+from streamweir_gateway.console.stream_rows import MOST_COLLECTED, StreamRows
 
 __all__ = ["WorkerLink"]
 
@@ -43,8 +43,6 @@ FLUSH_SECONDS: Final = 0.12
 """The seconds for which changes are collected while a viewer watches the rows."""
 QUIET_SECONDS: Final = 0.5
 """The seconds for which changes are collected while no viewer watches. A request for rows ends this wait."""
-MOST_COLLECTED: Final = 128
-"""The most ended rows that are collected before they are sent, so that no message is large."""
 WATCH_SECONDS: Final = 0.2
 """The seconds between two messages with changes of open rows, while a viewer watches."""
 MAX_UNSENT: Final = 8 << 20

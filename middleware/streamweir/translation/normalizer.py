@@ -79,7 +79,7 @@ class StreamNormalizer:
         self._body = reader.body
         reader.name_stream(pipeline.request_id)
         pipeline.closing_warnings.append(reader.frames.unreadable.closing_warnings)
-        pipeline.watch_silence(reader.silence_warning)
+        pipeline.lifecycle.on_silence = reader.silence_warning
 
     def collect(self, collector: TurnCollector) -> None:
         """Give `collector` everything that is read of a known dialect; call it before the first byte."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from streamweir.codec.short_names import with_short_names
@@ -26,8 +26,9 @@ from streamweir.stages import (
     routes,
 )
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.translation.pipeline_watcher import PipelineWatcher, note_rest
 from streamweir.translation.run_sinks import has_one_writer, write_run_to_all
-from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, OutlineSink, raise_apart
+from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, raise_apart
 
 __all__ = ["Pipeline"]
 
@@ -37,6 +38,7 @@ _ROUTES: Final = routes(_STAGES, with_meta=False)
 _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
 _LAST_STAGE: Final = len(_STAGES) - 1
+_REPLACING: Final = frozenset({_STAGES.index(ErrorSanitizer), _STAGES.index(TextDeduplication)})
 _MOST_KEPT: Final = 1024  # characters of a text that is kept with the fields of its run
 _FAULTS: Final = {LimitExceeded: "STREAM_LIMIT_EXCEEDED", NotTheDialect: "UPSTREAM_INVALID_RESPONSE"}
 _FULL_TEXTS: Final = frozenset(get_args(FullText))
@@ -66,7 +68,7 @@ class Pipeline:
         tools, questions: the stages of tool calls and of questions that can be held back.
         last: the type of the last event that was pushed.
         processes: the `process` methods of the stages, in the order of `_STAGES`.
-        on_end: called at the end of the stream with the items and frames after it, which are not read yet.
+        watcher: learns what the stages do; None: no watcher. Set it before the first event.
         closing_warnings: called at the end of the stream, returns warnings that are only known then.
 
     Raises:
@@ -99,8 +101,8 @@ class Pipeline:
         self.clock = clock or unix_milliseconds
         now = self.clock()
         self.position = position = StreamPosition(now, now)
-        self._sinks = self._run_sinks = [*sinks]
-        self._only_sink: EventSink | None = sinks[0] if len(sinks) == 1 else None  # of text runs
+        self._sinks = [*sinks]
+        self._only_sink: EventSink | None = sinks[0] if len(sinks) == 1 else None
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
         sanitizer = ErrorSanitizer(debug)
         self.tools = tools = Tools(stream_tool_arguments, position, room // 2, request_id)
@@ -110,7 +112,7 @@ class Pipeline:
         lifecycle = Lifecycle(request_id, session_id, position, warnings, room // 16, upstream)
         self.lifecycle = lifecycle
         self.closing_warnings = lifecycle.closing_warnings
-        self.on_end: Callable[[Iterator[Any], Iterator[Any]], object] = lambda *_: None
+        self.watcher: PipelineWatcher | None = None
         stages = (sanitizer.process, tools.process, texts.process, questions.process, lifecycle.process)
         self.processes: Sequence[Callable[[Any], Iterable[Any] | None]] = stages
 
@@ -178,12 +180,7 @@ class Pipeline:
 
     def _set_sinks(self, sinks: list[EventSink]) -> None:
         self._sinks, self.frame_sinks = sinks, [sink for sink in sinks if isinstance(sink, FrameSink)]
-        self._run_sinks = [sink for sink in sinks if not isinstance(sink, OutlineSink)]
-        self._only_sink = self._run_sinks[0] if len(self._run_sinks) == 1 else None
-
-    def watch_silence(self, warning: Callable[[], Warning | None]) -> None:
-        """Set a function that returns the warning to send before a good end of a stream without an answer."""
-        self.lifecycle.on_silence = warning
+        self._only_sink = sinks[0] if len(sinks) == 1 else None
 
     def tick(self) -> None:
         """Update the current time, which the next events get."""
@@ -242,7 +239,7 @@ class Pipeline:
                         event = item
                         self._push(with_short_names(event), 0)
                     if position.ended:
-                        self.on_end(pending, frames)
+                        note_rest(self.watcher, pending, frames)
                         return
             if event is not None:
                 self.last = type(event)
@@ -300,7 +297,7 @@ class Pipeline:
             if self._only_sink is not None:
                 self._only_sink.write_run(self._named_piece, texts, stamp)
             else:
-                write_run_to_all(self._run_sinks, self._named_piece, texts, stamp)
+                write_run_to_all(self._sinks, self._named_piece, texts, stamp)
             if raw is not None:
                 for frame_sink in self.frame_sinks:
                     frame_sink.run_frames(raw, event, texts)
@@ -346,6 +343,9 @@ class Pipeline:
         for index in routes_of[type(event)][position]:
             events = self.processes[index](event)
             if events is not None:
+                if self.watcher is not None and index in _REPLACING:
+                    events = (*events,)
+                    self.watcher.replaced(event, events)
                 for out in events:
                     is_run = run is not None and type(out) is type(event) and out.content is event.content
                     if index != _LAST_STAGE:
@@ -366,9 +366,8 @@ class Pipeline:
         texts = run.texts
         named = event if len(texts) == 1 and len(texts[0]) < _MOST_KEPT else event.with_text(texts[0])
         self._piece, self._named_piece = run.event, named
-        for sink in self._sinks if len(self._sinks) != len(self._run_sinks) else ():
-            if isinstance(sink, OutlineSink):
-                sink.write(named, Stamp(self.request_id, self.position.written, self.position.now))
+        if self.watcher is not None:
+            self.watcher.noted(named, self.position.written)
         self.push_more(run.event, texts, None, True)
         if not self.lifecycle.has_answer or self.lifecycle.pauses:
             self._piece = None  # a further text may be the answer
@@ -379,6 +378,8 @@ class Pipeline:
             return
         position = self.position
         stamp = Stamp(self.request_id, position.written, position.now)
+        if self.watcher is not None:
+            self.watcher.noted(event, position.written)
         position.written += 1
         failure: Exception | None = None
         for sink in self._sinks:

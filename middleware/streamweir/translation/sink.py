@@ -10,7 +10,7 @@ from streamweir.events import Content, Event, Stamp, Thinking, Warning
 from streamweir.framing import Frame
 from streamweir.translation.items import StreamItem, TextRun
 
-__all__ = ["EventSink", "EventTap", "FrameSink", "ListeningSink", "OutlineSink", "raise_apart"]
+__all__ = ["EventSink", "EventTap", "FrameSink", "ListeningSink", "raise_apart"]
 
 
 class EventSink(Protocol):
@@ -45,14 +45,6 @@ class EventSink(Protocol):
 
 class ListeningSink:
     """A sink without a client: it stays when the writer of the stream is replaced."""
-
-
-class OutlineSink(ListeningSink):
-    """A listening sink that gets each event by `write`, and no further pieces of a text.
-
-    The omitted pieces belong to the last text that it got; the gap in the sequence numbers tells how many
-    there were.
-    """
 
 
 class FrameSink:

@@ -2,21 +2,25 @@
 
 import gc
 import random
-from collections import deque
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from loopback import ask, gateway, one_endpoint
 from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
+from streamweir.capture.masking import SecretMask
 from streamweir.translation.translator import Translator
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import ConsoleConfig
+from streamweir_gateway.console.outline_log import most_relay_bytes
+from streamweir_gateway.console.outline_recorder import OutlineRecorder
+from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.relays import relays_in
-from streamweir_gateway.console.size_lanes import SizeLanes
-from streamweir_gateway.console.stream_log import Entry, StreamLog
+from streamweir_gateway.console.stream_log import Entry
 from streamweir_gateway.console.stream_rows import StreamRows
+from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.live_streams import LiveStreams
 
 Line = tuple[str, int, int, int | None]
@@ -52,17 +56,31 @@ class Play:
 
     def __init__(self, seed: int, max_bytes: int) -> None:
         self.random = random.Random(seed)
-        self.log = StreamLog(max_bytes, deque())
-        self.lanes = SizeLanes(self.log)
+        settings = CaptureSettings(
+            max_bytes, most_relay_bytes(max_bytes), "", SecretMask(()), lambda _: None, lambda _: None
+        )
+        record, scope = RequestRecord("req_1", "POST", "/chat"), {"type": "http"}
+        self.recorder = OutlineRecorder("row-1", record, settings, scope)
         self.sent = SentBytes()
         self.expected: list[Line] = []
-        stream = Translator(speaks="legacy", answers="standard").stream
-        self.lanes.follow(stream, 1)
-        self.stream, self.position = stream, stream.pipeline.position
-        self.lanes.position = self.position
-        self.read, self.written = self.lanes.reader(1), self.lanes.writer()
-        self.relayed = self.lanes.relays(1, self.sent)
+        self.stream = Translator(speaks="legacy", answers="standard").stream
+        self.position = self.stream.pipeline.position
+        destination: Any = SimpleNamespace(label="u", identity="u", config=SimpleNamespace(speaks="legacy"))
+        response: Any = SimpleNamespace(status=200, headers=[])
+        client: Any = SimpleNamespace(cork=None, watch=None)
+        self.recorder.client(client, reports_relays=True)
+        self.recorder.delivered_by(self.sent)
+        self.recorder.attempt_began(1, destination, self.stream, {})
+        self.recorder.answered(response)
+        self.read, self.relayed, self.written = response.on_read, response.on_relayed, self.recorder.written
         self.reads = self.writes = 0
+
+    def log(self) -> list[Entry]:
+        """Return the entries of the log but for those of the attempt."""
+        while self.recorder.masking.has_work:
+            self.recorder.masking.work(1 << 20)
+        entries = [entry for _, entry in self.recorder.entries(0)]
+        return [entry for entry in entries if entry[0] not in ("begin", "response")]
 
     def step(self, number: int) -> None:
         """Take one read, and write its events in one of the ways that a gateway has."""
@@ -95,9 +113,8 @@ def test_lanes_of_relayed_and_other_reads_have_each_read_and_write_in_order(seed
     for number in range(300):
         play.step(number)
         if play.random.random() < 0.02:  # somebody looks at a stream under way
-            play.lanes.flush()
-    play.lanes.flush()
-    assert [*lines_of([entry for _, entry in play.log.entries()])] == play.expected
+            play.log()
+    assert [*lines_of(play.log())] == play.expected
 
 
 def test_lanes_of_relayed_reads_share_few_entries() -> None:
@@ -105,8 +122,7 @@ def test_lanes_of_relayed_reads_share_few_entries() -> None:
     play.random.random = lambda: 0.5  # type: ignore[method-assign]
     for number in range(320):
         play.step(number)
-    play.lanes.flush()
-    kinds = [entry[0] for _, entry in play.log.entries()]
+    kinds = [entry[0] for entry in play.log()]
     assert kinds.count("relays") <= 12
     assert kinds.count("read") <= 2
 
@@ -116,15 +132,14 @@ def test_lanes_beyond_their_room_count_left_out_reads_and_writes(max_bytes: int)
     play = Play(1, max_bytes)
     for number in range(500):
         play.step(number)
-    play.lanes.flush()
-    kept = [*lines_of([entry for _, entry in play.log.entries()])]
+    kept = [*lines_of(play.log())]
     assert set(kept) <= set(play.expected)
     for lane in ("read", "write"):
         sizes = [size for kind, _, size, _ in play.expected if kind == lane]
-        left = play.log.left_out[lane]
+        left = play.recorder.left_out[lane]
         assert left.lines == len(sizes) - sum(kind == lane for kind, *_ in kept)
         assert left.bytes == sum(sizes) - sum(size for kind, _, size, _ in kept if kind == lane)
-    assert play.log.size <= max_bytes + 10_000
+    assert play.recorder.size <= max_bytes + 10_000
 
 
 def test_events_of_a_relayed_read_are_between_it_and_its_write() -> None:
@@ -132,8 +147,7 @@ def test_events_of_a_relayed_read_are_between_it_and_its_write() -> None:
     play.random.random = lambda: 0.05  # type: ignore[method-assign]
     play.step(0)
     play.step(1)
-    play.lanes.flush()
-    kinds = [entry[0] for _, entry in play.log.entries()]
+    kinds = [entry[0] for entry in play.log()]
     assert (kinds[0], kinds[-1]) == ("read", "write")
     assert {*kinds[1:3]} <= {"kind", "mark"}
 

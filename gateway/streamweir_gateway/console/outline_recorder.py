@@ -1,0 +1,350 @@
+"""Records one request without its bytes: for `capture: metadata`.
+
+    state    entered by                                   the capture is
+    ──────   ──────────────────────────────────────────   ───────────────────────────────────────────────
+    noted    construction                                 in `_notes`
+    logged   many notes; a viewer of an open stream       in `_log`, and in the notes since
+
+The recorder does as little as possible while the stream runs: it adds notes to a list. `OutlineLog` makes the
+log of them when a viewer asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from time import monotonic
+from typing import Any, Final
+
+from starlette.types import Scope
+
+from streamweir.capture.masking import SecretMask
+from streamweir.codec.base import Options
+from streamweir.delivery.client_port import ClientPort
+from streamweir.errors import ErrorInfo
+from streamweir.events import Event, Warning
+from streamweir.http.headers import Headers
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.reader import StreamReader
+from streamweir_gateway.console.body_lanes import Position
+from streamweir_gateway.console.capture_source import Masking
+from streamweir_gateway.console.log_mask import LogMask
+from streamweir_gateway.console.outline_log import OutlineLog
+from streamweir_gateway.console.reader_position import ReaderPosition
+from streamweir_gateway.console.recorded_client import RecordedClient
+from streamweir_gateway.console.recorded_heads import (
+    client_request,
+    client_response,
+    upstream_request,
+    upstream_response,
+)
+from streamweir_gateway.console.recorded_request import CaptureSettings, RecordedRequest
+from streamweir_gateway.console.relays import pack_relay
+from streamweir_gateway.console.stream_log import (
+    ENTRY_BYTES,
+    RAW,
+    Entry,
+    LeftOut,
+    NumberedEntry,
+    StreamLog,
+)
+from streamweir_gateway.console.text_changes import change_of
+from streamweir_gateway.incoming import Incoming
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.stream_recorder import AttemptFacts, ReaderFacts
+from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["OutlineRecorder"]
+
+_IDS: Final = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "upstream_time")
+"""The metadata fields that an event without content keeps, in addition to those that every event has."""
+_LONGEST_ID: Final = 128
+_MOST_NOTES: Final = 64
+"""The most notes that wait before the log takes them."""
+_OBJECT_BYTES: Final = 1200
+"""The memory of a recorder beside its notes, about."""
+
+
+class OutlineRecorder(RecordedRequest):
+    """Records one request; see `StreamRecorder`. It is the `PipelineWatcher` of its stream.
+
+    Args:
+        row_id: the id of the request's row.
+        record: the record of the request.
+        settings: the settings of its capture.
+        scope: the ASGI scope of the request.
+
+    Attributes:
+        is_raw: whether the whole log has not been asked for.
+    """
+
+    __slots__ = (
+        "_block",
+        "_blocks",
+        "_log",
+        "_mask",
+        "_notes",
+        "_position",
+        "_reader",
+        "_reports_relays",
+        "_scope",
+        "is_raw",
+    )
+
+    def __init__(self, row_id: str, record: RequestRecord, settings: CaptureSettings, scope: Scope) -> None:
+        super().__init__(row_id, record, settings)
+        self.is_raw = True
+        self._scope: Scope | None = scope
+        self._notes: list[Entry] = []
+        self._block: bytearray | None = None
+        """The relayed reads of the last note; None if the last note is another one."""
+        self._blocks: list[bytearray] | None = None
+        self._position: Position | None = None
+        self._reader: StreamReader | None = None
+        """The reader of the present attempt until its first output has been noted; then None."""
+        self._reports_relays = False
+        self._log: OutlineLog | None = None
+        self._mask: LogMask | None = None
+
+    # --- the capture: see `CaptureSource` -------------------------------------------------------------------
+
+    @property
+    def masking(self) -> Masking:
+        """Masks the log: this object until the capture of an ended stream is packed."""
+        if self.is_raw and self.is_over:
+            return self
+        self._opened().log.collect()
+        assert self._mask is not None
+        return self._mask
+
+    @property
+    def secrets(self) -> SecretMask:
+        """The mask that finds the secrets known so far."""
+        return self._settings.mask if self._mask is None else self._mask.secrets
+
+    @property
+    def size(self) -> int:
+        """The bytes of the capture, about."""
+        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes)
+        if self._blocks is not None:
+            size += sum(map(len, self._blocks))
+        return size if self._log is None else size + self._log.log.size
+
+    @property
+    def left_out(self) -> Mapping[str, LeftOut]:
+        """The bytes and lines that were left out of the log, by lane."""
+        return {} if self._log is None else self._log.log.left_out
+
+    def entries(self, start: int) -> Iterator[NumberedEntry]:
+        """Return the entries of the log from number `start` on, up to the first one that is not masked."""
+        return self._opened().log.entries(start)
+
+    def shown(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self.secrets.apply_to_address(text)
+
+    def whole_log(self) -> list[Entry] | None:
+        """Return all entries of the log; None if some are left out, or masked already."""
+        self.is_raw = False
+        log = self._opened().log
+        return None if self._mask is not None and self._mask.has_begun else log.whole()
+
+    # --- masking --------------------------------------------------------------------------------------------
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the capture of an ended stream is still to be packed."""
+        return self.is_raw
+
+    @property
+    def held_since(self) -> float | None:
+        """None: no entry of an outline is held back."""
+        return None
+
+    @property
+    def is_within_line(self) -> bool:
+        """False: no entry of an outline is held back."""
+        return False
+
+    def release(self) -> None:
+        """Do nothing: no entry is held back."""
+
+    def work(self, most: int) -> None:
+        """Pack the capture. Its secrets are masked afterwards."""
+        del most
+        self._settings.pack(self)
+
+    # --- the log --------------------------------------------------------------------------------------------
+
+    def _opened(self) -> OutlineLog:
+        """Return the log, with all notes in it."""
+        log = self._moved()
+        log.flush()
+        return log
+
+    def _moved(self) -> OutlineLog:
+        """Move the notes into the log, but for those that still wait for their read."""
+        if self._log is None:
+            settings = self._settings
+            self._mask = LogMask(settings.mask, settings.on_raw)
+            self._mask.is_over = self.is_over
+            self._log = OutlineLog(StreamLog(settings.max_bytes, self._mask.raw))
+        self._log.take(self._notes)
+        self._notes.clear()
+        self._block = self._blocks = None
+        return self._log
+
+    # --- the request ----------------------------------------------------------------------------------------
+
+    def asked(self, incoming: Incoming, body: bytes) -> None:
+        """Note the client's request. Later calls do nothing."""
+        self.incoming = incoming
+        scope, self._scope = self._scope, None
+        if scope is not None:
+            self._notes.append(["request", self.record.began, client_request(scope), len(body), RAW])
+
+    def reads_run(self, reader: ReaderFacts) -> None:
+        """Count the events of the response by the position of the reader of a stored run."""
+        self.first_event = 0 if reader.position is None else reader.position.next_event
+        self._position = ReaderPosition(reader)
+
+    # --- attempts -------------------------------------------------------------------------------------------
+
+    def attempt_began(
+        self,
+        attempt: int,
+        destination: Destination,
+        stream: StreamNormalizer,
+        options: Mapping[str, Options],
+    ) -> None:
+        """Note that an upstream is asked."""
+        fields = self._begin_attempt(attempt, destination, stream, options)
+        self._notes.append(("begin", monotonic(), fields))
+        self._position, self._reader, stream.pipeline.watcher = stream.pipeline.position, stream.reader, self
+
+    def sent(self, request: UpstreamRequest) -> None:
+        """Note a request that is sent to the upstream."""
+        head = upstream_request(self.attempt, request)
+        self._notes.append(["request", monotonic(), head, len(request.body), RAW])
+
+    def given(self, facts: Mapping[str, str]) -> None:
+        """Note facts that the decoder gets from the requests."""
+        if facts:
+            self._notes.append(["given", monotonic(), dict(facts), RAW])
+
+    def answered(self, response: UpstreamResponse) -> None:
+        """Note the head of a response, and follow its body."""
+        self._response = response
+        head = upstream_response(self.attempt, response.status, response.headers)
+        self._notes.append(["response", monotonic(), head, None, RAW])
+        response.on_read = self._note_read
+        if self._reports_relays:
+            response.on_relayed = self._note_relayed
+
+    def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
+        """Note the end of an attempt."""
+        fields = self._end_attempt(attempt, error, facts)
+        self._notes.append(["attempt", monotonic(), fields, RAW])
+        self._block = self._reader = None
+
+    # --- reads and events -----------------------------------------------------------------------------------
+
+    def noted(self, event: Event, sequence: int) -> None:
+        """Note the kind of an event."""
+        notes = self._notes
+        if self._reader is not None and self._reader.first_output is not None:
+            self._reader = None
+            self._mark(what="commit", attempt=self.attempt)
+        code = event.message_code if type(event) is Warning else None
+        ids = _ids_of(event.meta) if event.meta else None
+        notes.append(("kind", monotonic(), 0, sequence, event.type, ids, code))
+        self._block = None
+        if len(notes) > _MOST_NOTES:
+            self._moved()
+
+    def replaced(self, event: Event, events: Sequence[Event]) -> None:
+        """Note whether a text was withheld or left out."""
+        if (change := change_of(event, events)) is not None:
+            self._mark(what=change)
+
+    def dropped(self) -> None:
+        """Note that events followed the end."""
+        self._mark(what="dropped")
+
+    def _mark(self, **fields: Any) -> None:
+        self._notes.append(("mark", monotonic(), fields))
+        self._block = None
+
+    def _note_read(self, data: bytes) -> None:
+        """Note a read that is not relayed at once."""
+        if data:
+            assert self._position is not None, "an attempt has begun"
+            self._add(("read", monotonic(), len(data), self.attempt, self._position.written))
+
+    def _note_relayed(self, now: float, size: int, before: int) -> None:
+        """Note a read that has been relayed at once."""
+        assert self.delivery is not None, "a relayed read has been delivered"
+        assert self._position is not None, "an attempt has begun"
+        relay = pack_relay(now, size, before, self.delivery.bytes, self._position.written)
+        block = self._block
+        if block is not None and len(block) < self._settings.most_relay_bytes:
+            block += relay
+            return
+        self._block = block = bytearray(relay)
+        if self._blocks is None:
+            self._blocks = [block]
+        else:
+            self._blocks.append(block)
+        self._notes.append(("relays", now, block, self.attempt))
+        if len(self._notes) > _MOST_NOTES:
+            self._moved()
+
+    # --- the response ---------------------------------------------------------------------------------------
+
+    def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
+        """Wrap the client so that each piece sent to it is recorded; see `StreamRecorder`."""
+        self._reports_relays = reports_relays
+        return RecordedClient(port, self, records_relays=not reports_relays)
+
+    def response_started(self, status: int, headers: Headers) -> None:
+        """Note the head of the response to the client."""
+        head = client_response(status, headers)
+        self._notes.append(["response", monotonic(), head, self._sequence, RAW])
+        self._block = None
+
+    def written(self, data: bytes) -> None:
+        """Note a piece of the response's body that was not sent by a relay."""
+        self._add(("write", monotonic(), len(data), self._sequence))
+
+    def heartbeat(self, data: bytes) -> None:
+        """Note a sent heartbeat, which belongs to no read."""
+        self._add(("heartbeat", monotonic(), len(data), self._sequence))
+
+    @property
+    def _sequence(self) -> int | None:
+        """The sequence number of the next event."""
+        return None if self._position is None else self._position.written
+
+    def _add(self, note: Entry) -> None:
+        self._notes.append(note)
+        self._block = None
+        if len(self._notes) > _MOST_NOTES:
+            self._moved()
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Note the end of the stream, and drop references that only a stream under way needs."""
+        self._notes.append(("end", monotonic(), self.record))
+        self._close()
+        self._position = self._scope = None
+        if self._mask is not None:
+            self._opened()
+            self._mask.is_over = True
+
+
+def _ids_of(meta: Any) -> dict[str, Any] | None:
+    """Return the ids of an event, or None. A value that is too long is not an id."""
+    found = {name: meta[name] for name in _IDS if name in meta}
+    return {name: value for name, value in found.items() if len(str(value)) <= _LONGEST_ID} or None

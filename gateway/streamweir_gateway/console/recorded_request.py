@@ -1,0 +1,216 @@
+"""The facts about one request that its row and the first line of its capture are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from streamweir.capture.masking import SecretMask
+from streamweir.codec.base import Options
+from streamweir.errors import ErrorInfo
+from streamweir.events import Warning
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.console.capture_source import Masking, StreamFacts
+from streamweir_gateway.incoming import Incoming
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+if TYPE_CHECKING:
+    from streamweir_gateway.console.outline_recorder import OutlineRecorder
+
+__all__ = ["CaptureSettings", "RecordedRequest", "TranslationFacts"]
+
+
+class CaptureSettings(NamedTuple):
+    """The settings of captures.
+
+    Attributes:
+        max_bytes: the most bytes of one log.
+        most_relay_bytes: the most bytes of one block of relayed reads. It fits into each half of a log.
+        config: the hash of the configuration in force.
+        mask: finds the secrets of the configuration.
+        on_raw: called with a log that has many bytes to mask.
+        pack: packs the capture of an ended stream that has been noted only.
+    """
+
+    max_bytes: int
+    most_relay_bytes: int
+    config: str
+    mask: SecretMask
+    on_raw: Callable[[Masking], None]
+    pack: Callable[[OutlineRecorder], object]
+
+
+class TranslationFacts(NamedTuple):
+    """The facts about the translation of a stream that its row shows."""
+
+    session_id: str | None
+    thread_id: str | None
+    warnings: int
+    repairs: int
+    malformed: int
+    speaks: str | None
+
+
+class RecordedRequest:
+    """Base of the recorders of one request; see `StreamRecorder`.
+
+    Args:
+        row_id: the id of the request's row.
+        record: the record of the request.
+        settings: the settings of its capture.
+
+    Attributes:
+        row_id: the id of its row.
+        record: the record of the request.
+        attempt: the number of the present attempt; 0 before the first.
+        stream: the stream of the present attempt; None before the first, and after the end.
+        delivery: the delivery to the client; None before it begins, and after the end.
+        incoming: the client's request; None before it is read.
+        status: the HTTP status that was sent; None before the end.
+        first_event: the sequence number of the first event of the response; not 0 if a client resumes.
+        destination: the upstream of the last attempt; None before the first.
+        options: the options of each dialect in the last attempt, by its name.
+        is_over: whether the stream has ended.
+        was_returned: whether the row was returned while it was open.
+    """
+
+    __slots__ = (
+        "_response",
+        "_settings",
+        "_translation",
+        "attempt",
+        "delivery",
+        "destination",
+        "first_event",
+        "incoming",
+        "is_over",
+        "options",
+        "record",
+        "row_id",
+        "status",
+        "stream",
+        "was_returned",
+    )
+
+    has_content = False
+    """Whether the bytes of the stream are kept."""
+
+    def __init__(self, row_id: str, record: RequestRecord, settings: CaptureSettings) -> None:
+        self.row_id = row_id
+        self.record = record
+        self._settings = settings
+        self.attempt = self.first_event = 0
+        self.is_over = self.was_returned = False
+        self.stream: StreamNormalizer | None = None
+        self.delivery: DeliveryFacts | None = None
+        self.incoming: Incoming | None = None
+        self.destination: Destination | None = None
+        self.options: Mapping[str, Options] = {}
+        self.status: int | None = None
+        self._response: UpstreamResponse | None = None
+        self._translation: TranslationFacts | None = None
+
+    @property
+    def translation(self) -> TranslationFacts | None:
+        """The facts about the translation as they are now; None before the first attempt."""
+        return self._translation if self.stream is None else _facts_of(self.stream)
+
+    def facts(self) -> StreamFacts:
+        """Return the facts about the stream, as far as they are known now."""
+        record, incoming, destination = self.record, self.incoming, self.destination
+        translation = self.translation
+        return StreamFacts(
+            record.request_id,
+            self.has_content,
+            record.endpoint,
+            record.upstream,
+            record.speaks if destination is None else destination.config.speaks,
+            record.answers or (None if incoming is None else incoming.answers),
+            record.framing or (None if incoming is None else incoming.framing),
+            self._settings.config or None,
+            record.trace_id,
+            None if translation is None else translation.session_id,
+            record.began,
+            self.first_event,
+            record.first_event_ms,
+        )
+
+    def delivered_by(self, delivery: DeliveryFacts) -> None:
+        """Note the delivery to the client."""
+        self.delivery = delivery
+
+    def _begin_attempt(
+        self,
+        attempt: int,
+        destination: Destination,
+        stream: StreamNormalizer,
+        options: Mapping[str, Options],
+    ) -> dict[str, Any]:
+        """Note that an upstream is asked; return the fields of the entry `begin`."""
+        before, self.destination, self.options = self.destination, destination, options
+        self.attempt, self.stream, self._response = attempt, stream, None
+        waiting = stream.pipeline.waiting
+        return {
+            "attempt": attempt,
+            "upstream": destination.label,
+            "is_retry": before is not None and before.identity == destination.identity,
+            "speaks": destination.config.speaks,
+            "warnings": _fields_of(waiting) if waiting else (),
+        }
+
+    def _end_attempt(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> dict[str, Any]:
+        """Note the end of an attempt; return the fields of the entry `attempt`."""
+        response, destination = self._response, self.destination
+        fields: dict[str, Any] = {
+            "attempt": attempt,
+            "upstream": None if destination is None else destination.label,
+            "ended": _how_ended(response, facts),
+            "first_event_ms": self.record.first_event_ms,
+        }
+        if error is not None:
+            fields |= {"code": error.code, "failure": msgspec.to_builtins(error)}
+        elif facts.stream.pipeline.ended:
+            fields["reason"] = facts.stream.pipeline.reason
+        if response is not None:  # the delivery refers to the response, and `on_relayed` to the delivery
+            response.on_read = response.on_relayed = None
+        self._response = None
+        return fields
+
+    def _close(self) -> None:
+        """Keep what the row shows of stream and delivery, and drop the references to them."""
+        self.is_over = True
+        if self.stream is not None:
+            self._translation = _facts_of(self.stream)
+        if self.delivery is not None and self.delivery.is_started:
+            self.status = self.delivery.status
+        self.stream = self.delivery = self._response = None
+
+
+def _facts_of(stream: StreamNormalizer) -> TranslationFacts:
+    reader, pipeline = stream.reader, stream.pipeline
+    lifecycle, dialect = pipeline.lifecycle, reader.dialect
+    return TranslationFacts(
+        lifecycle.session_id,
+        lifecycle.thread_id,
+        lifecycle.warnings,
+        pipeline.tools.repairs,
+        reader.malformed,
+        None if dialect is None else dialect.name,
+    )
+
+
+def _fields_of(warnings: Sequence[Warning]) -> list[dict[str, Any]]:
+    return [{"message": warning.message, "message_code": warning.message_code} for warning in warnings]
+
+
+def _how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:
+    if response is None or (facts.failure is not None and not facts.stream.started):
+        return "refused"
+    if facts.is_broken:
+        return "broken"
+    return "eof" if response.is_whole else "left"
