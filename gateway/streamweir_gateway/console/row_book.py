@@ -84,11 +84,9 @@ class RowBook:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows, the newest first. Rows of several processes are in the order of their arrival."""
+        """Yield the rows, the newest first."""
         self.decode()
-        rows = [*reversed(self._rows.values())]
-        rows.sort(key=lambda row: row.began, reverse=True)
-        return iter(rows)
+        return iter(sorted(self._rows.values(), key=_age, reverse=True))
 
     def get(self, row_id: str) -> Row | None:
         """Return the row with this id; None if there is no such row."""
@@ -196,3 +194,9 @@ class RowBook:
         row.seq = self._seq
         for on_row in self.on_row:
             on_row(before, row)
+
+
+def _age(row: Row) -> tuple[int, int]:
+    """Return the arrival of a row's request: its millisecond, and its number in its process."""
+    number = row.id.rpartition("-")[2]
+    return row.began, int(number) if number.isdecimal() else 0

@@ -99,3 +99,16 @@ def test_rows_that_changed_since_a_number_include_packed_rows() -> None:
     book.decode()
     put_ended(book, 3)
     assert [row.id for row in book.changed_since(1)] == ["a-2", "a-3"]
+
+
+def test_rows_of_one_millisecond_are_in_the_order_of_their_requests() -> None:
+    book = RowBook(10)
+    open_row, *earlier = (
+        PackedRow(id=f"a-{number}", request_id=f"req_{number}", state="streaming", began=5)
+        for number in (11, 9, 10)
+    )
+    book.put(row_of(open_row, 1))
+    for row in earlier:  # they have ended between two messages, and arrive behind the open one
+        row.state = "ended"
+    book.put_ended(1, packed_rows(earlier), 2, [])
+    assert ids(book) == ["a-11", "a-10", "a-9"]
