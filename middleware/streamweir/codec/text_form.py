@@ -20,7 +20,7 @@ from streamweir.framing import Frame
 
 __all__ = ["TextForm"]
 
-_STRING: Final = r'"(?:[^"\\]++|\\.)*+"'
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _PLACES: Final = {
     "<text>": f"(?P<text>{_STRING})",
     "<string>": _STRING,
@@ -70,8 +70,8 @@ class TextForm:
         except (msgspec.MsgspecError, ValueError):
             return None
         holes = [Hole(begin, end, (), is_text=True)]
-        if (groups := found.re.groups) > 1:
-            for group in range(1, groups + 1):
+        if found.lastindex != 1:  # the text is not the only group
+            for group in range(1, found.re.groups + 1):
                 place = found.span(group)
                 if place[0] not in (-1, begin):
                     holes.append(Hole(*place, (), is_text=False))

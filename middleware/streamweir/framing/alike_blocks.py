@@ -16,14 +16,16 @@ def data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
     Args:
         blocks: at least two whole blocks, without the blank line after the last one.
     """
-    names = b""
+    names, second = b"", blocks.find(b"\n\n") + 2
     if not blocks.startswith(b"data:"):
         names = blocks[: blocks.find(b"\n") + 1]
-        if not (names.startswith(b"event: ") and blocks.startswith(b"data:", len(names))):
+        if not (blocks.startswith(names, second) and names.startswith(b"event: ")):
+            return None
+        if not blocks.startswith(b"data:", len(names)):
             return None
     start = len(names) + 5
     start += blocks.startswith(b" ", start)
-    if not blocks.startswith(blocks[:start], blocks.find(b"\n\n") + 2):
+    if not blocks.startswith(blocks[:start], second):
         return None
     between = b"\n\n" + blocks[:start]
     lines = blocks[start:].split(between)

@@ -10,9 +10,10 @@ from cases import for_each
 from streamweir import convert
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.dialects.legacy.decode import LegacyDecoder
-from streamweir.framing import SSEParser
+from streamweir.framing import SniffingParser, SSEParser
 from streamweir.options.limits import Limits
 from streamweir.translation.reading.surroundings import Surroundings
+from streamweir.translation.reading.text_blocks import TextBlocks
 
 BEFORE, AFTER = b'data: {"type":"token","content":', b"}\n\n"
 STRINGS = st.one_of(
@@ -102,3 +103,26 @@ def test_text_behind_a_whole_answer_and_another_event_is_no_evidence_of_the_end(
     pieces = [line(type="token", content="a"), line(type="final_answer", content="a"), OTHERS["status"]]
     assert b"UPSTREAM_TRUNCATED" not in convert(pieces, speaks="legacy")
     assert b"UPSTREAM_TRUNCATED" in convert([*pieces, line(type="token", content="b")], speaks="legacy")
+
+
+EARLIER = (b"", line(type="ping"), b"event: a\ndata: {}\n\n", b": note\n\n", b"data: {}\r\n\r\n", b"\n\n")
+BEGINS = (b"data: ", b"data:", b"event: token\ndata: ", b"event: token\ndata:")
+
+
+@given(st.sampled_from(EARLIER), st.sampled_from(BEGINS), st.text(min_size=1, max_size=4))
+def test_surroundings_of_the_last_block_of_a_read_are_those_of_the_next_block(
+    earlier: bytes, begin: bytes, text: str
+) -> None:
+    def block(text: str) -> bytes:
+        return begin + b'{"type":"token","content":%b}\n\n' % json.dumps(text).encode()
+
+    parser = SniffingParser(Limits().event_bytes)
+    read = earlier + block(text)
+    *_, frame = parser.feed(read)
+    around = TextBlocks().learn(template(), read, frame, parser)
+    if earlier and earlier.endswith(b"\r\n"):
+        assert around is None or around.texts_in(block("next")) == ["next"]
+    else:
+        assert around is not None
+        assert around.texts_in(block("next")) == ["next"]
+    assert around is None or around.texts_in(line(type="ping")) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["Separator"]
+__all__ = ["Separator", "searched_part"]
 
 _LONG: Final = 256
 """If the separator has at least this many bytes, a part is searched for: long searches need preparation."""
@@ -28,10 +28,7 @@ class Separator:
     __slots__ = ("_head", "_tail", "_whole", "part")
 
     def __init__(self, whole: bytes) -> None:
-        begin, end = 0, len(whole)
-        if end >= _LONG:
-            begin = max(0, whole.find(b"\n") - _PART // 2)
-            end = begin + _PART
+        begin, end = _place_of_part(whole)
         self._whole = whole
         self.part = whole[begin:end]
         self._head, self._tail = whole[:begin], whole[end:]
@@ -49,3 +46,18 @@ class Separator:
         begin, end = len(tail), -len(head) or None
         pieces = [piece[begin:end] for piece in b"".join((tail, data, head)).split(self.part)]
         return pieces if self._whole.join(pieces) == data else None
+
+
+def searched_part(whole: bytes) -> bytes:
+    """Return the part of a separator that is searched for; see `Separator.part`."""
+    if len(whole) < _LONG:
+        return whole
+    begin, end = _place_of_part(whole)
+    return whole[begin:end]
+
+
+def _place_of_part(whole: bytes) -> tuple[int, int]:
+    if len(whole) < _LONG:
+        return 0, len(whole)
+    begin = max(0, whole.find(b"\n") - _PART // 2)
+    return begin, begin + _PART

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from streamweir.codec.message_template import MessageTemplate
-from streamweir.translation.reading.separator import Separator
+from streamweir.translation.reading.separator import Separator, searched_part
 
 __all__ = ["Surroundings", "TextReader", "texts_in_lines", "values_in_lines"]
 
@@ -92,12 +92,14 @@ class Surroundings(TextReader):
         self.end = end
         self.before = begin + before
         self._after = after + end
-        self._separator = Separator(self._after + self.before)
+        self._separator: Separator | None = None
+        """Splits several texts; made when a read has them."""
         self._between: str | None = None
         """The separator with the quotes around it, for texts without escapes; empty if all texts have to be
         parsed. Set by the first read of several texts.
         """
-        self._part, self._part_size = self._separator.part, len(self._separator.part)
+        self._part = part = searched_part(self._after + self.before)
+        self._part_size = len(part)
         self._first, self._last = self.before + b'"', b'"' + self._after
         self._begin, self._end = len(self.before), -len(self._after)
 
@@ -152,10 +154,15 @@ class Surroundings(TextReader):
                 return [text] if text else None
             if strings.find(b"\\") < 0 and (texts := self._plain_texts(strings)) is not None:
                 return texts
-            pieces = self._separator.split(strings)
+            pieces = self._between_texts().split(strings)
             return None if pieces is None else texts_in_lines(pieces)
         except (msgspec.MsgspecError, ValueError):
             return None
+
+    def _between_texts(self) -> Separator:
+        if self._separator is None:
+            self._separator = Separator(self._after + self.before)
+        return self._separator
 
     def _plain_texts(self, strings: bytes) -> list[str] | None:
         """Return the texts of JSON strings without escapes; None for any other bytes.
@@ -166,7 +173,7 @@ class Surroundings(TextReader):
         """
         between = self._between
         if between is None:
-            between = self._between = _text_between(self._separator)
+            between = self._between = _text_between(self._between_texts())
         if not between:
             return None
         texts = strings[1:-1].decode().split(between)

@@ -28,6 +28,8 @@ _KEPT: Final = 4
 
 _UNKNOWN: Final[tuple[AnySurroundings | None, int]] = (None, 0)
 _BLANK_LINE: Final = re.compile(rb"\n\n|\r\n\r\n|\r\r")
+_USUAL_BEGIN: Final = re.compile(rb"(?:event: [^\r\n{]*\n)?data: ?")
+"""The bytes of a block before its message."""
 _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 
 
@@ -88,6 +90,12 @@ class TextBlocks:
         Returns:
             The surroundings; None if they are unknown.
         """
+        learned = self._learned
+        if template not in learned and (usual := _usual_block(template, frame.data, block)) is not None:
+            if len(learned) >= _KEPT:
+                del learned[next(iter(learned))]
+            learned[template] = usual, 1
+            return usual
         framing = parser.framing
         before = block.rpartition(frame.data)[0]  # the frames before it may be the same
         if before and self.around(template) is None and CR not in block:
@@ -96,7 +104,6 @@ class TextBlocks:
             block, before = block[end:], before[end:]
         if b"{" in before or (_BLANK_LINE if framing == "sse" else _LINE_END).search(before):
             return self.around(template)
-        learned = self._learned
         tries = learned.pop(template, _UNKNOWN)[1]
         known = None
         if tries < _MOST_LEARNED and valid_utf8(block) is block:
@@ -109,6 +116,23 @@ class TextBlocks:
     def is_given_up(self, template: MessageTemplate) -> bool:
         """Return whether the surroundings of a template are not learned any more."""
         return self._learned.get(template, _UNKNOWN)[1] > _MOST_LEARNED
+
+
+def _usual_block(template: MessageTemplate, data: bytes, block: bytes) -> Surroundings | None:
+    """Return the surroundings of a message that is the last line of an SSE block without an id.
+
+    Args:
+        template: the template of the message.
+        data: the message.
+        block: the bytes from one boundary to another, the last of which are the block.
+    """
+    begin = len(block) - len(data) - 2
+    if not (template.is_constant and block.endswith(b"\n\n") and block.startswith(data, begin)):
+        return None
+    start = block.rfind(b"\n\n", 0, begin) + 2
+    before = block[start if start > 1 else 0 : begin]
+    is_usual = _USUAL_BEGIN.fullmatch(before) is not None and valid_utf8(block) is block
+    return Surroundings(template, before, b"\n\n") if is_usual else None
 
 
 def _surroundings_of(
