@@ -47,6 +47,7 @@ META_FIELDS: Final = (*META_IDS, *META_TIMES, "extra", "source")
 """The keys of metadata on the wire, in addition to those of the stamp."""
 
 _OF_THE_UPSTREAM: Final = frozenset({"extra", "source", "private"})
+_IDS: Final = frozenset(META_IDS)
 _TIMES: Final = frozenset(META_TIMES)
 
 
@@ -67,6 +68,8 @@ def failure_meta(meta: Meta | None) -> Meta | None:
 
 def ids_of(meta: Meta | None) -> Meta | None:
     """Return the ids and the place of an event in `meta`, without other facts about the event."""
+    if meta is None or meta.keys() <= _IDS:
+        return meta
     kept = failure_meta(meta)
     if not kept or _TIMES.isdisjoint(kept):
         return kept

@@ -20,6 +20,7 @@ __all__ = [
     "dataframe",
     "is_custom",
     "leftover",
+    "message_meta",
     "meta_of",
     "milliseconds",
     "named_data",
@@ -186,6 +187,13 @@ def meta_of(**fields: Any) -> Meta | None:
     if unfit:
         meta["extra"] = {**unfit, **meta.get("extra", {})}
     return meta or None  # type: ignore[return-value]
+
+
+def message_meta(message_id: Any) -> Meta | None:
+    """Return `meta_of(message_id=message_id)`, which is the metadata of nearly all events of a stream."""
+    if type(message_id) is str:
+        return {"message_id": message_id} if message_id else None
+    return meta_of(message_id=message_id)
 
 
 def same_as(value: Any, message: Mapping[str, Any], names: Iterable[str]) -> set[str]:

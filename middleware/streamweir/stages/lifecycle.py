@@ -147,7 +147,7 @@ class Lifecycle:
         self._request_id = request_id
         self._session_id = session_id
         self._position = position
-        self.waiting: list[Warning] = list(warnings)
+        self.waiting: list[Warning] = [*warnings]
         self._room = room
         self._end = None  # read for each event, which takes longer on the class
         self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []

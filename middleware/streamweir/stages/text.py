@@ -6,7 +6,6 @@ Source: the standard protocol 1.1, section 3 rules 5 and 7; the option `full_tex
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from sys import getsizeof
@@ -98,7 +97,8 @@ class TextDeduplication:
         kept = room // _TEXTS_PER_ROOM
         self._kept_characters = kept if kept < KEPT_CHARACTERS else KEPT_CHARACTERS
         self._left = room // 2
-        self._messages: OrderedDict[_Key, _Message] = OrderedDict()
+        self._messages: dict[_Key, _Message] = {}
+        """The messages in the order of their beginning."""
         self._last_in: dict[str | None, _Key] = {}
 
     def process(self, event: Event) -> Iterable[Event] | None:

@@ -101,9 +101,7 @@ class Pipeline:
         self.clock = clock or unix_milliseconds
         now = self.clock()
         self.position = position = StreamPosition(now, now)
-        self._sinks = [*sinks]
-        self._only_sink: EventSink | None = sinks[0] if len(sinks) == 1 else None
-        self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
+        self._set_sinks([*sinks])
         sanitizer = ErrorSanitizer(debug)
         self.tools = tools = Tools(stream_tool_arguments, position, room // 2, request_id)
         self._texts = texts = TextDeduplication(full_text, room, sanitizer)
@@ -179,8 +177,9 @@ class Pipeline:
         self._set_sinks([sink if other is before else other for other in self._sinks])
 
     def _set_sinks(self, sinks: list[EventSink]) -> None:
-        self._sinks, self.frame_sinks = sinks, [sink for sink in sinks if isinstance(sink, FrameSink)]
-        self._only_sink = sinks[0] if len(sinks) == 1 else None
+        self._sinks = sinks
+        self._only_sink: EventSink | None = sinks[0] if len(sinks) == 1 else None
+        self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
 
     def tick(self) -> None:
         """Update the current time, which the next events get."""

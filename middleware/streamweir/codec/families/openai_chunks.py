@@ -13,7 +13,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from streamweir.classification.finish_words import standard_finish
-from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, named_data, text_of, upstream_error
+from streamweir.codec.coerce import (
+    and_extra,
+    custom,
+    leftover,
+    message_meta,
+    named_data,
+    text_of,
+    upstream_error,
+)
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
@@ -177,7 +185,7 @@ class ChunkReader:
         """Note the id of the answer; return the start of the stream at the first chunk."""
         if not self._id or (self.complete and choices):
             self._id = _message_id(message.get("id"))  # some servers give every chunk another id
-            self._id_meta = meta_of(message_id=self._id)
+            self._id_meta = message_meta(self._id)
         if self._begun or not (self._id or choices):  # Azure's first chunk says nothing but of filters
             return ()
         self._begun = True
@@ -194,7 +202,7 @@ class ChunkReader:
     def close(self) -> Iterator[Event]:
         """Yield the remaining events, and the end; the end is suspended if the client is to run tools."""
         if self._reasoning is not None:
-            yield from self._reasoning.close(meta_of(message_id=self._id))
+            yield from self._reasoning.close(message_meta(self._id))
         if self._calls is not None:
             yield from self._calls.hand_over()
         yield SessionEnd("suspended" if self._has_asked else "completed", summary=self.summary or None)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.classification.finish_words import is_broken_off, standard_finish
 from streamweir.codec.base import Decoder
-from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, text_of, upstream_error
+from streamweir.codec.coerce import and_extra, custom, leftover, message_meta, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.finish import CUT_SHORT, finish_error
 from streamweir.codec.message_template import TextFields
@@ -90,7 +90,7 @@ class AnthropicDecoder(Decoder):
             return ()
         if not frame.data.strip():
             return ()
-        self._blocks.room.size = self.room
+        self._blocks.limit = self.room
         self._blocks.request_id = self.request_id
         message = frame.json()
         if not isinstance(message, dict):
@@ -131,8 +131,10 @@ class AnthropicDecoder(Decoder):
         return (custom(text_of(message.get("type")) or "message", leftover(message, ("type",)), self._meta),)
 
     def _start(self, start: Mapping[str, Any], beside: dict[str, Any] | None) -> tuple[Event, ...]:
-        self._meta = self._blocks.meta = meta_of(message_id=start.get("id"))
-        origin = {"model": start.get("model"), **(_beside(start, _START) or {}), **(beside or {})}
+        self._meta = self._blocks.meta = message_meta(start.get("id"))
+        origin = {"model": start.get("model")}
+        if beside or not start.keys() <= _START:
+            origin |= {**(leftover(start, _START) or {}), **(beside or {})}
         meta = and_extra(self._meta, leftover(origin, ()))
         return (SessionStart(meta=meta), *self._count(start.get("usage")))
 
@@ -153,18 +155,19 @@ class AnthropicDecoder(Decoder):
         reason = delta.get("stop_reason")
         return self._blocks.stop_all() if isinstance(reason, str) and not is_broken_off(reason) else ()
 
-    def _stop_reason(self, delta: Mapping[str, Any]) -> Iterator[Event]:
+    def _stop_reason(self, delta: Mapping[str, Any]) -> Sequence[Event]:
         reason = delta.get("stop_reason")
+        events: list[Event] = []
         if isinstance(reason, str):
             if (error := finish_error(reason, self._meta)) is not None:
-                yield error
-                return
+                return (error,)
             self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
         if reason in _PAUSES:
             self._waits = True
-            yield Interaction("", "continue", meta=self._meta)
+            events.append(Interaction("", "continue", meta=self._meta))
         if rest := _beside(delta, _DELTA):
-            yield custom("delta", rest, self._meta)
+            events.append(custom("delta", rest, self._meta))
+        return events
 
     def _suspension(self, message: Mapping[str, Any]) -> Iterable[Event]:
         self._waits = self._waits or is_suspended(message)
@@ -209,8 +212,9 @@ class AnthropicDecoder(Decoder):
         if not isinstance(usage, dict):
             return ()
         summary = self._summary
-        others = {name: count for name, count in usage.items() if name not in _TOKENS and count is not None}
-        rest = keep_counts(summary, others, _TOKENS.values()) if others else None
+        rest = None
+        if not usage.keys() <= _TOKENS.keys() and (others := leftover(usage, _TOKENS)):
+            rest = keep_counts(summary, others, _TOKENS.values())
         for name, known in _TOKENS.items():
             if type(count := usage.get(name)) is int and 0 <= count < 1 << 53:
                 summary[known] = count

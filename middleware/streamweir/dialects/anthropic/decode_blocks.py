@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -26,6 +27,7 @@ from streamweir.events import (
 from streamweir.ids import made_call_id, short_id
 from streamweir.jsontext import json_to_keep, parse_json
 from streamweir.optional_json import json_object
+from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["Blocks"]
 
@@ -70,19 +72,30 @@ class Blocks:
     Attributes:
         meta: the metadata of the message.
         request_id: the request id of the stream.
-        room: the room for incomplete calls.
+        limit: the most bytes, roughly, of incomplete calls; set before the first of them.
     """
+
+    _may_compact = False
+    """A compaction has come: until then there is no `Compaction`, which most streams do not need."""
 
     def __init__(self) -> None:
         self.request_id = ""
         self._made = 0
-        self.room = Room("the calls of an answer")
+        self.limit = EVENT_BYTES
         self.meta: Meta | None = None
         self._asked: set[str] = set()
         self._cut: dict[str, str] = {}
         self._calls: dict[int, _Call] = {}
         self._signature = ""
-        self._compaction = Compaction(self.room)
+
+    @cached_property
+    def _room(self) -> Room:
+        return Room("the calls of an answer", self.limit)
+
+    @cached_property
+    def _compaction(self) -> Compaction:
+        self._may_compact = True
+        return Compaction(self._room)
 
     @property
     def called(self) -> bool:
@@ -92,7 +105,7 @@ class Blocks:
     @property
     def is_idle(self) -> bool:
         """Whether no call is incomplete, and no value waits for the end of its block."""
-        return not (self._calls or self._signature or self._compaction.has_begun)
+        return not (self._calls or self._has_value)
 
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
         """Return the events of a block's start. Results and blocks of a whole message are complete then."""
@@ -163,7 +176,7 @@ class Blocks:
             yield custom("content_block_stop", beside, self.meta)
         if call is None:
             return
-        self.room.give_back(call.size)
+        self._room.give_back(call.size)
         given = {**arguments(parse_json(call.given)[0]), **arguments(call.pieces.text)}
         meta = and_extra(call.meta, parse_json(call.rest)[0])
         yield ToolCallStart(
@@ -196,7 +209,7 @@ class Blocks:
     @property
     def _has_value(self) -> bool:
         """Whether an opaque value of thinking, or a compaction, waits for the end of its block."""
-        return bool(self._signature) or self._compaction.has_begun
+        return bool(self._signature) or (self._may_compact and self._compaction.has_begun)
 
     def _stop_all(self) -> Iterator[Event]:
         yield from self._signed()
@@ -208,7 +221,7 @@ class Blocks:
         if self._signature:
             yield Thinking("", "reasoning", opaque={NAME: {"signature": self._signature}}, meta=self.meta)
             self._signature = ""
-        if (value := self._compaction.take()) is not None:
+        if self._may_compact and (value := self._compaction.take()) is not None:
             yield Thinking("", "reasoning", opaque={NAME: {"compaction": value}}, meta=self.meta)
 
     def _text(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:
@@ -223,7 +236,7 @@ class Blocks:
         if isinstance(index, int):
             rest = {**(leftover(block, ("type", "id", "name", "input", "caller")) or {}), **(beside or {})}
             replaced = self._calls.pop(index, None)
-            self.room.give_back(replaced.size if replaced else 0)
+            self._room.give_back(replaced.size if replaced else 0)
             call = self._calls[index] = _Call(
                 tool_id=short_id(text_of(block.get("id"))) or self._made_id(),
                 name=short_id(text_of(block.get("name"))) or "unknown",
@@ -232,7 +245,7 @@ class Blocks:
                 rest=json_to_keep(rest),
                 meta=self.meta,
             )
-            self.room.take(call.size)
+            self._room.take(call.size)
 
     def _made_id(self) -> str:
         self._made += 1
@@ -242,7 +255,7 @@ class Blocks:
         call = self._calls.get(index) if isinstance(index, int) else None
         if call is None or not text:
             return None
-        self.room.take(call.pieces.append(text))
+        self._room.take(call.pieces.append(text))
         return ToolCallDelta(call.tool_id, call.name, text, for_client=call.for_client, meta=self.meta)
 
     def _result(self, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterator[Event]:

@@ -51,9 +51,11 @@ _TEXT: Final = b'id: %%d\ndata: %b{"content":%%b%b,"timestamp":%%d,"sequence":%%
 _PLAIN_TEXT: Final = _TEXT.replace(b"%%", b"%%%%") % (
     _STARTS[Content],
     b'},"metadata":{"request_id":%b',
-    b"}}",
+    b"%b",
 )
-"""The form of the block of a text that has nothing else; filled in with the request id, it is a template."""
+"""The form of the block of a text without other data; filled in with the request id and the end, it is a
+template.
+"""
 _TEXT_NUMBERS: Final = ("sequence", None, "timestamp", "sequence")
 """The values that change in the block of a text, in their order; None is the text."""
 
@@ -129,15 +131,12 @@ class StandardEncoder(Encoder):
         if self.options:
             return None
         is_plain = type(event) is Content and event.format is None and event.channel is None
-        if is_plain and event.meta is None:
-            return FrameTemplate(
-                _PLAIN_TEXT % self._written_id(stamp).replace(b"%", b"%%"), _TEXT_NUMBERS, _values_of
-            )
-        fields = b"}" if is_plain else write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :]
-        begin = b'%b,"metadata":{"request_id":%b' % (fields, self._written_id(stamp))
-        end = self._end_of(event) if event.meta else b"}}"
-        if begin.find(b"%") >= 0 or end.find(b"%") >= 0:
-            begin, end = begin.replace(b"%", b"%%"), end.replace(b"%", b"%%")
+        written_id = self._written_id(stamp).replace(b"%", b"%%")
+        end = self._end_of(event).replace(b"%", b"%%") if event.meta else b"}}"
+        if is_plain:
+            return FrameTemplate(_PLAIN_TEXT % (written_id, end), _TEXT_NUMBERS, _values_of)
+        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :].replace(b"%", b"%%")
+        begin = b'%b,"metadata":{"request_id":%b' % (fields, written_id)
         return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS, _values_of)
 
     def _begin_read(self, stamp: Stamp) -> None:
