@@ -6,7 +6,7 @@ Source: the configuration contract (`max_streams`, `breaker`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 
 from streamweir.redaction import hide_credentials
 from streamweir_gateway.config import UpstreamConfig
@@ -37,7 +37,6 @@ class Admission:
 
     Attributes:
         label: the name of the upstream in logs and metrics.
-        shown_url: its URL without credentials.
         max_streams: the most attempts at the same time; None: no limit.
         open_streams: the number of attempts under way.
         breaker: the circuit breaker of the upstream.
@@ -45,10 +44,15 @@ class Admission:
 
     def __init__(self, config: UpstreamConfig) -> None:
         self.label = config.label
-        self.shown_url = hide_credentials(config.url)
+        self._url = config.url
         self.max_streams = config.max_streams
         self.open_streams = 0
         self.breaker = CircuitBreaker(config.breaker)
+
+    @cached_property
+    def shown_url(self) -> str:
+        """The URL of the upstream without credentials. The patterns are compiled when it is first shown."""
+        return hide_credentials(self._url)
 
     def admit_if_healthy(self) -> Permit | None:
         """Admit an attempt if a stream is free and the breaker has counted no failure; else return None."""
