@@ -6,7 +6,7 @@ Any ASGI server can run it. Features of the gateway's own server are in `connect
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import Any
@@ -170,7 +170,11 @@ class GatewayApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request. Servers take an application for ASGI 2 if this is no coroutine function."""
-        await (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
+        await self.serve(scope, receive, send)
+
+    def serve(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Return the awaitable that serves one request: one more would be kept as long as its stream."""
+        return (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
 
     async def settle(self) -> None:
         """Stop relaying requests without a task; return when each open request has a task."""

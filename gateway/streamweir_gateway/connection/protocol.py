@@ -12,7 +12,7 @@ Source: RFC 9112, sections 9.3.2 (pipelining) and 9.6 (closing); the standard pr
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from starlette.types import Scope
@@ -91,7 +91,7 @@ class HttpProtocol(asyncio.Protocol):
         self._ahead: tuple[tuple[HttpExchange, Scope], ...] = ()
         """The exchanges that wait for their turn."""
         self._keeps_alive = True
-        self._early = bytearray()
+        self._early = b""
         """The bytes that followed a handshake which is not answered yet."""
         self._closing: ClosingConnection | None = None
 
@@ -101,7 +101,8 @@ class HttpProtocol(asyncio.Protocol):
         """Start to wait for the first request. The wait is bounded."""
         self.transport = transport
         self.flow = FlowControl(transport)
-        self._client, self._local = _address(transport, "peername"), _address(transport, "sockname")
+        self._client = _address(transport, "peername")
+        self._local = _shared(_address(transport, "sockname"))
         self._parser = RequestParser(self, self._context.limits)
         self._clock = RequestClock(self._context.limits, self._parser, self.flow, self._overdue)
         self._context.connections.add(self)
@@ -232,7 +233,7 @@ class HttpProtocol(asyncio.Protocol):
         """Keep bytes that follow a handshake for the WebSocket; refuse the request if there are too many."""
         self._early += data
         if len(self._early) > MAX_EARLY_BYTES and self._receiving is not None:
-            self._early.clear()
+            self._early = b""
             self._parser.stop()
             self._receiving.refuse("BAD_REQUEST")
 
@@ -242,7 +243,7 @@ class HttpProtocol(asyncio.Protocol):
         Reading is paused. If the client has ended its side already, the event loop reports that again when
         reading is resumed.
         """
-        context, early = self._context, bytes(self._early)
+        context, early = self._context, self._early
         context.connections.discard(self)
         context.connections.add(protocol)
         protocol.on_lost = partial(context.connections.discard, protocol)
@@ -250,7 +251,7 @@ class HttpProtocol(asyncio.Protocol):
         self.flow.close()
         self.transport.pause_reading()
         self.transport.set_protocol(protocol)
-        self._early.clear()
+        self._early = b""
         return early
 
     def _release(self) -> None:
@@ -380,6 +381,12 @@ class HttpProtocol(asyncio.Protocol):
 
 _BETWEEN: Final = (RequestState.IDLE, RequestState.WHOLE)
 _COMING: Final = (RequestState.HEAD, RequestState.BODY)
+
+
+@lru_cache(maxsize=64)
+def _shared(address: Address | None) -> Address | None:
+    """Return one object for all equal addresses: the gateway has few, and many connections."""
+    return address
 
 
 def _address(transport: asyncio.Transport, name: str) -> Address | None:

@@ -153,7 +153,7 @@ class RequestParser:
         self._first = b""  # bytes read of a request
         self._repeated: RepeatedHeaders | None = None
         self._memory = HeaderMemory()
-        self._parser = self._new_parser()
+        self._parser: httptools.HttpRequestParser | None = None  # while a request is being parsed
 
     def feed(self, data: bytes) -> None:
         """Parse a read, in pieces, so that no piece exceeds the limits by much.
@@ -214,7 +214,8 @@ class RequestParser:
     def close(self) -> None:
         """Drop the references to the receiver and to llhttp's parser, which form a cycle with this object."""
         self.stop()
-        del self._parser, self._receiver
+        self._parser = None
+        del self._receiver
 
     def _beginning(self, data: bytes) -> bytes:
         """Return the beginning of a request as llhttp gets it; empty until the request line is complete."""
@@ -255,8 +256,9 @@ class RequestParser:
 
     def _run(self, piece: bytes | memoryview) -> int | None:
         """Run llhttp on a piece; return the position in `piece` at which an offered upgrade would begin."""
+        parser = self._parser = self._parser or self._new_parser()
         try:
-            self._parser.feed_data(piece)
+            parser.feed_data(piece)
         except httptools.HttpParserUpgrade as offered:
             return int(offered.args[0])
         except httptools.HttpParserError as error:
@@ -267,10 +269,13 @@ class RequestParser:
                     raise RequestRefused("BAD_REQUEST") from None
                 case _:  # a fault of the gateway
                     raise
+        if self.state is not RequestState.HEAD and self.state is not RequestState.BODY:
+            self._parser = None  # it would take memory as long as the stream of the answer
         return None
 
     def _is_handshake(self) -> bool:
         parser = self._parser
+        assert parser is not None
         offered = [value.lower() for name, value in self._headers if name == b"upgrade"]
         is_get = self._method is None and parser.get_method() == b"GET"
         return is_get and parser.get_http_version() == "1.1" and offered == [b"websocket"]
@@ -293,10 +298,12 @@ class RequestParser:
 
         llhttp would take the bytes after the headers for the other protocol, and lose the body.
         """
+        parser = self._parser
+        assert parser is not None
         lines = [b"%s: %s\r\n" % header for header in self._headers if header[0] != b"upgrade"]
-        version = self._parser.get_http_version().encode("ascii")
-        request_line = b"%s %s HTTP/%s\r\n" % (self._parser.get_method(), self._target, version)
-        self._parser = self._new_parser()
+        version = parser.get_http_version().encode("ascii")
+        request_line = b"%s %s HTTP/%s\r\n" % (parser.get_method(), self._target, version)
+        self._parser = None
         self._overhead = 0
         self._parse(b"".join((request_line, *lines, b"\r\n", rest)))
 
@@ -322,6 +329,7 @@ class RequestParser:
     def on_headers_complete(self) -> None:
         """Report the request to the receiver, unless it has to be parsed again."""
         parser = self._parser
+        assert parser is not None
         first, self._first = self._first, b""
         method, version = self._method or parser.get_method(), parser.get_http_version()
         host = self._take_origin_form()

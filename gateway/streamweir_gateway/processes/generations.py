@@ -21,7 +21,7 @@ __all__ = ["Application", "Generations"]
 
 
 class Application(Protocol):
-    """An ASGI application that can serve within the context manager that `lifespan` returns.
+    """An application that can serve within the context manager that `lifespan` returns.
 
     Attributes:
         admin: the application for the admin address.
@@ -31,7 +31,7 @@ class Application(Protocol):
     admin: ASGIApp
     shortcut: Shortcut | None
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+    def serve(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
 
     async def settle(self) -> None:
@@ -121,7 +121,7 @@ class _Generation:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._open += 1
         try:
-            await self.app(scope, receive, send)
+            await self.app.serve(scope, receive, send)
         finally:
             self._open -= 1
             if self._is_old and not self._open:

@@ -6,6 +6,8 @@ Source: the request contract, section 4.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.request_sequence import RequestSequence
@@ -18,6 +20,8 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["AttemptRequests"]
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class AttemptRequests:
@@ -38,7 +42,7 @@ class AttemptRequests:
     def __init__(
         self, destination: Destination, own: UpstreamRequest, offer: Offer, context: RequestContext
     ) -> None:
-        self.given: Mapping[str, str] = {}
+        self.given: Mapping[str, str] = _NOTHING
         self._destination = destination
         self._own = own
         self._offer = offer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import select
 from collections.abc import Callable, Coroutine
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, Final, cast
 
@@ -47,6 +47,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     __slots__ = (
         "_buffered",
+        "_context",
         "_descriptor",
         "_is_paused",
         "_lingering",
@@ -78,7 +79,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._is_paused = False
         self._writer: RequestWriter | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits
+        self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits, like the next
+        self._context: Context | None = None  # of the request that `relay` is called for
 
     def request(
         self,
@@ -182,13 +184,13 @@ class UpstreamConnection(asyncio.Protocol):
         assert parser is not None
         if self._pieces or parser.is_complete or parser.failure is not None:
             return
-        context = copy_context()  # a connection outlives its requests: the loop calls it in that of its first
-        self._take = lambda data: context.run(take, data)
+        self._context = copy_context()  # the loop calls a connection in the context of its first request
+        self._take = take
         self._waiter = self._loop.create_future()
         try:
             await self._waiter
         finally:
-            self._take = self._waiter = None
+            self._take = self._waiter = self._context = None
 
     @property
     def is_ready(self) -> bool:
@@ -357,12 +359,12 @@ class UpstreamConnection(asyncio.Protocol):
         return 0 < len(body) < READ_BUFFER and not parser.is_complete and parser.failure is None
 
     def _hand_over(self, take: Callable[[bytes], bool], body: bytes) -> None:
-        waiter = self._waiter
-        if waiter is None or waiter.done():  # whoever relays has been cancelled, and has not run since
+        waiter, context = self._waiter, self._context
+        if waiter is None or context is None or waiter.done():  # its caller was cancelled just now
             self._keep(body)
             return
         try:
-            if take(body):
+            if context.run(take, body):
                 return
         except Exception as error:
             waiter.set_exception(error)

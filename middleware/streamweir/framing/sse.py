@@ -48,6 +48,23 @@ class SSEParser:
         keeps_raw: frames have their `raw` bytes, and gaps are returned.
     """
 
+    __slots__ = (
+        "_after_cr",
+        "_blocks",
+        "_data",
+        "_data_size",
+        "_event",
+        "_head",
+        "_id",
+        "_is_open",
+        "_limit",
+        "_line",
+        "_raw",
+        "cut_off",
+        "keeps_raw",
+        "recognised",
+    )
+
     def __init__(self, limit: int, keeps_raw: bool = False) -> None:
         self.recognised = False
         self.cut_off = False

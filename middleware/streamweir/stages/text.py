@@ -99,7 +99,6 @@ class TextDeduplication:
         self._left = room // 2
         self._messages: dict[_Key, _Message] = {}
         """The messages in the order of their beginning."""
-        self._last_in: dict[str | None, _Key] = {}
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return the new part of `event`, None if all is new; before the end, complete all messages."""
@@ -146,13 +145,17 @@ class TextDeduplication:
         if message.segment is not None:
             message.segment.append(text)
 
+    def _last_beside(self, key: _Key) -> _Key | None:
+        """Return the key of the last message in the channel of `key`."""
+        return next((known for known in reversed(self._messages) if known[1:] == key[1:]), None)
+
     def _is_copy(self, event: Content | Thinking, key: _Key) -> bool:
         """Return whether a whole message under a new id repeats the last message, which came in pieces.
 
         A graph may write the answer of its model into its state as a separate message. Only one copy counts:
         a further message with equal text and a third id is a new message.
         """
-        last = next((known for known in reversed(self._messages) if known[1:] == key[1:]), None)
+        last = self._last_beside(key)
         message = None if last is None else self._messages[last]
         if message is None or message.copied_as not in (None, key[0]) or not event.content:
             return False
@@ -163,7 +166,8 @@ class TextDeduplication:
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
         """Return the new part of a text that repeats another message, if exactly one of the two has an id."""
-        key, last = _key(event), self._last_in.get(event.channel)
+        key = _key(event)
+        last = self._last_beside(key)
         message = self._messages.get(last) if last is not None else None
         if (
             last is None
@@ -274,8 +278,6 @@ class TextDeduplication:
         message = _Message(TextDigest(self._kept_characters), meta, self._tools)
         self._messages[key] = message
         self._left -= _room_of(key, message)
-        if not key[2]:
-            self._last_in[key[1]] = key
         if len(self._messages) > KEPT_AS_TEXT:
             self._compact_older()
         return message
@@ -297,8 +299,6 @@ class TextDeduplication:
         key, message = next(iter(self._messages.items()))
         self._drop(key)
         self._forgotten |= _bit_of(key)
-        if self._last_in.get(key[1]) == key:
-            del self._last_in[key[1]]
         return (_completion(key, message),) if _is_open(key, message) else ()
 
     def _drop(self, key: _Key) -> None:

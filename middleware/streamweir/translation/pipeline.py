@@ -67,7 +67,7 @@ class Pipeline:
         frame_sinks: the sinks that also get the frames.
         tools, questions: the stages of tool calls and of questions that can be held back.
         last: the type of the last event that was pushed.
-        processes: the `process` methods of the stages, in the order of `_STAGES`.
+        stages: the stages, in the order of `_STAGES`.
         watcher: learns what the stages do; None: no watcher. Set it before the first event.
         closing_warnings: called at the end of the stream, returns warnings that are only known then.
 
@@ -111,8 +111,7 @@ class Pipeline:
         self.lifecycle = lifecycle
         self.closing_warnings = lifecycle.closing_warnings
         self.watcher: PipelineWatcher | None = None
-        stages = (sanitizer.process, tools.process, texts.process, questions.process, lifecycle.process)
-        self.processes: Sequence[Callable[[Any], Iterable[Any] | None]] = stages
+        self.stages: Sequence[Stage] = (sanitizer, tools, texts, questions, lifecycle)
 
     @property
     def started(self) -> bool:
@@ -340,7 +339,7 @@ class Pipeline:
         self._piece = None
         routes_of = _ROUTES if event.meta is None else _ROUTES_WITH_META
         for index in routes_of[type(event)][position]:
-            events = self.processes[index](event)
+            events: Iterable[Any] | None = self.stages[index].process(event)
             if events is not None:
                 if self.watcher is not None and index in _REPLACING:
                     events = (*events,)
