@@ -39,6 +39,7 @@ type standardEvent struct {
 type content struct {
 	Content    string `json:"content"`
 	IsComplete bool   `json:"is_complete,omitempty"`
+	Op         string `json:"op,omitempty"`
 }
 
 type sessionStart struct {
@@ -60,10 +61,11 @@ type sessionEnd struct {
 }
 
 type stream struct {
-	out      *bufio.Writer
-	id       string
-	began    time.Time
-	sequence int
+	out        *bufio.Writer
+	id         string
+	began      time.Time
+	sequence   int
+	isComplete bool
 }
 
 func (s *stream) write(kind string, data any) error {
@@ -82,8 +84,10 @@ func (s *stream) write(kind string, data any) error {
 }
 
 func (s *stream) end() error {
-	if err := s.write("content", content{"", true}); err != nil {
-		return err
+	if !s.isComplete {
+		if err := s.write("content", content{"", true, ""}); err != nil {
+			return err
+		}
 	}
 	total := summary{time.Since(s.began).Milliseconds(), 0, s.sequence + 1}
 	return s.write("session_end", sessionEnd{"completed", "done", total})
@@ -105,10 +109,14 @@ func (s *stream) translate(line []byte) (bool, error) {
 	if err := json.Unmarshal(line, &event); err != nil {
 		return false, err
 	}
-	if event.Type != "token" && event.Type != "final_answer" {
-		return false, nil
+	switch event.Type {
+	case "token":
+		return false, s.write("content", content{event.Content, false, ""})
+	case "final_answer":
+		s.isComplete = true
+		return false, s.write("content", content{event.Content, true, "replace"})
 	}
-	return false, s.write("content", content{event.Content, false})
+	return false, nil
 }
 
 type proxy struct {
