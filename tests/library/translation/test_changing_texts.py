@@ -13,7 +13,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.events import Data, Event, Status
-from streamweir.framing import Frame
+from streamweir.framing import Frame, SSEParser
 from streamweir.testing import cuts
 
 IDS = st.sampled_from([None, b"7", b"run.12", b"", b" x", b"a\0b", b'"text"', b"{", "哈".encode()])
@@ -106,7 +106,7 @@ def test_numbered_texts_are_no_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     for block in blocks[:6]:
         translator.feed(block)
     noted: list[bytes] = []
-    monkeypatch.setattr(translator.stream.reader.body.parser.chosen, "feed", noted.append)
+    monkeypatch.setattr(SSEParser, "feed", lambda _, data: noted.append(data))
     assert b"word6 " in translator.feed(blocks[6])
     assert b"word39 " in translator.feed(b"".join(blocks[7:]))
     assert not noted

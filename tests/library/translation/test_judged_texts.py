@@ -13,7 +13,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.events import Content, Event
-from streamweir.framing import Frame
+from streamweir.framing import Frame, SSEParser
 from streamweir.testing import cuts
 
 TEXTS = st.lists(st.sampled_from(["word ", "another ", "<b> ", "\n", "哈"]), max_size=40)
@@ -76,8 +76,7 @@ def test_judged_text_that_is_a_read_is_no_frame(monkeypatch: pytest.MonkeyPatch)
     translator = Translator(speaks=Dialect("judging", Judging))
     for block in blocks[:4]:
         translator.feed(block)
-    reader = translator.stream.reader
-    monkeypatch.setattr(reader.body.parser.chosen, "feed", noted.append)
+    monkeypatch.setattr(SSEParser, "feed", lambda _, data: noted.append(data))
     for number, block in enumerate(blocks[4:], 4):
         assert b"word%d " % number in translator.feed(block)
     assert not noted
