@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -47,7 +47,8 @@ async def test_idle_connections_give_way_the_oldest_first(tmp_path: Path) -> Non
             connected.send()
             await connected.until(b"Hel")
         async with asyncio.timeout(PATIENCE):
-            assert await idle[0].reader.read() == b""
+            with suppress(ConnectionResetError):  # its bytes had not been read when it was closed
+                assert await idle[0].reader.read() == b""
     assert not [line for line in running.told if line["level"] == "error"]
 
 
