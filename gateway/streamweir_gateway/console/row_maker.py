@@ -7,7 +7,7 @@ import time
 from streamweir.capture.masking import SecretMask
 from streamweir.request_id import session_id_of
 from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts
-from streamweir_gateway.console.row import CaptureKind, PackedRow, State
+from streamweir_gateway.console.row import PackedRow, State
 from streamweir_gateway.observability.observer import shown_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
@@ -19,13 +19,11 @@ class RowMaker:
     """Makes rows.
 
     Args:
-        capture: how much of a stream is kept.
         mask: removes secrets from texts that an upstream has chosen.
         secrets: removes secrets from hints.
     """
 
-    def __init__(self, capture: CaptureKind, mask: SecretMask, secrets: Secrets) -> None:
-        self._capture = capture
+    def __init__(self, mask: SecretMask, secrets: Secrets) -> None:
         self._mask = mask
         self._secrets = secrets
 
@@ -61,7 +59,7 @@ class RowMaker:
         """Return the row of a request that has a recorder, without its numbers of events and of bytes."""
         translation, incoming = recorder.translation, recorder.incoming
         row = self._of_record(recorder.row_id, recorder.record, state)
-        row.capture = self._capture
+        row.capture = "content" if recorder.has_content else "metadata"
         row.attempts = recorder.attempt
         if incoming is not None:
             row.answers, row.framing = row.answers or incoming.answers, row.framing or incoming.framing

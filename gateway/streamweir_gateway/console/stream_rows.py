@@ -116,7 +116,7 @@ class StreamRows:
             self._masking.add,
             self._packed,
         )
-        self._maker = RowMaker(settings.capture, mask, Secrets(texts))
+        self._maker = RowMaker(mask, Secrets(texts))
 
     @property
     def config(self) -> str:

@@ -154,6 +154,21 @@ def test_events_of_a_relayed_read_are_between_it_and_its_write() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_row_names_the_capture_of_its_own_stream_after_a_reload() -> None:
+    rows = StreamRows(1, ConsoleConfig.model_validate({"capture": "metadata"}))
+    ended, running = (RequestRecord(f"req_{number}", "POST", "/chat", reason="done") for number in (1, 2))
+    for record in (ended, running):
+        rows.recorder(record, {"type": "http"})
+    rows.ended(ended)
+    rows.configure(ConsoleConfig.model_validate({"capture": "content"}), ())
+    rows.recorder(RequestRecord("req_3", "POST", "/chat"), {"type": "http"})
+    changes = rows.take(with_open=True)
+    found = {row.request_id: row.capture for row in (*changes.rows, *changes.ended)}
+    assert found == {"req_1": "metadata", "req_2": "metadata", "req_3": "content"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("capture", ["metadata", "content"])
 async def test_recorded_streams_leave_no_reference_cycles(capture: str) -> None:
     async def play(call: Call) -> None:
