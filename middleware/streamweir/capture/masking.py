@@ -267,10 +267,11 @@ def _overlap(text: str, secret: str) -> int:
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """Return the forms of a secret in a body: plain, escaped in a JSON text, and in a URL or a form."""
+    """Return the forms of a secret in a body: plain, in a JSON text, in JSON within it, and in a URL."""
     in_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    in_arguments = (json.dumps(form, ensure_ascii=False)[1:-1] for form in in_json)
     in_url = (quote(secret), quote(secret, safe=""), quote_plus(secret))
-    for form in (secret, *in_json, *in_url):
+    for form in (secret, *in_json, *in_arguments, *in_url):
         yield form.encode("utf-8", "replace").decode("latin-1")
 
 

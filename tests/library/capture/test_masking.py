@@ -79,6 +79,23 @@ def test_escaped_secret_is_masked_wherever_it_is_cut(form: str, secret: str, end
     assert sum(read.redacted for read in reads) == 1
 
 
+@pytest.mark.parametrize("ensure_ascii", [True, False])
+@pytest.mark.parametrize(
+    "secret", ['own"s3cret-of-ours', "own\\s3cret-of-ours", "own-s3cret-of-ours-ü", "own\ts3cret"]
+)
+@given(ends=piece_ends)
+def test_secret_in_arguments_of_a_tool_is_masked_wherever_it_is_cut(
+    secret: str, ensure_ascii: bool, ends: list[int]
+) -> None:
+    arguments = json.dumps({"key": secret}, ensure_ascii=ensure_ascii)
+    whole = json.dumps({"delta": arguments}, ensure_ascii=ensure_ascii).encode()
+    mask = CutBodyMask(SecretMask([secret]))
+    reads = [read for piece in cut(whole, ends) for read in mask.feed(piece)] + mask.finish()
+    shown = json.loads(b"".join(read.data for read in reads))["delta"]
+    assert set(json.loads(shown)["key"]) == {"*"}
+    assert sum(read.redacted for read in reads) == 1
+
+
 @given(end=st.integers(0, 200))
 def test_escaped_beginning_of_a_secret_is_masked_when_it_is_released(end: int) -> None:
     whole = b'{"text": "' + escaped_by("s3cret-of-ours", 0, "s3cret-of-ours").encode()
