@@ -125,12 +125,17 @@ def _default_of(field: FieldInfo) -> Any:
     return None if isinstance(default, Mapping | Section) else default
 
 
+def _is_access(path: KeyPath) -> bool:
+    """Return whether this is the `auth` of the gateway or of an endpoint. As a text it is a word: `open`."""
+    return path == ("auth",) or (path[:1] == ("endpoints",) and path[2:] == ("auth",))
+
+
 def _without_secrets(value: Any, path: KeyPath) -> Any:
     if path[:2] == ("auth", "keys") and path[-1] == "key":
         return REDACTED
     if path[-2:-1] == ("headers",) and is_secret_header(str(path[-1])):
         return REDACTED
-    if isinstance(value, str) and is_secret_name(str(path[-1])):
+    if isinstance(value, str) and is_secret_name(str(path[-1])) and not _is_access(path):
         return REDACTED
     if isinstance(value, Mapping):
         return {key: _without_secrets(inner, (*path, key)) for key, inner in value.items()}

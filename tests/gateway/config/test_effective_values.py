@@ -75,6 +75,16 @@ def test_effective_value_has_its_origin(
     assert (found.position.line if found.position else None) == line
 
 
+def test_endpoint_that_asks_for_no_key_is_shown_as_open(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    open_to_all = "endpoints: {/chat: {upstream: demo:legacy, auth: open}}\n"
+    keys = "auth: {keys: {web: a-key-of-the-web}}\n"
+    file.write_text(open_to_all + keys)
+    assert by_path(file)["endpoints./chat.auth"].value == "open"
+    file.write_text("endpoints: {/chat: {upstream: demo:legacy}}\nauth: open\n")
+    assert by_path(file)["auth"].value == "open"
+
+
 def test_effective_values_are_printed_without_secrets(file: Path) -> None:
     done = run("check", "--print-effective", "config.yaml", cwd=file.parent)
     assert done.returncode == 0
