@@ -30,6 +30,7 @@ ANSWERS = ["standard", *DEMOS]
 TEXT = "Hangzhou"
 KEPT = {"token": "kept", "n": [1, None]}
 WINDOW = {"type": "boolean", "title": "Window"}
+TAGS = {"type": "array", "items": {"type": "string"}, "title": "Tags", "description": "Of the seats."}
 _ANSWER_HAS = "(text) => document.querySelector('[aria-label=Answer]').innerText.includes(text)"
 _RAW_HAS = """(bytes) => {
     const {textContent} = document.querySelector('[aria-label="Raw answer"] pre');
@@ -163,7 +164,7 @@ def asking() -> bytes:
     """The body of a run that waits for a decision and for a form."""
     form = {
         "type": "object",
-        "properties": {"seats": {"type": "integer", "title": "Seats"}, "window": WINDOW},
+        "properties": {"seats": {"type": "integer", "title": "Seats"}, "window": WINDOW, "tags": TAGS},
     }
     asked = [
         {"interaction_id": "one", "kind": "approval", "state": "requested", "title": "Buy?", "resume": KEPT},
@@ -200,12 +201,15 @@ async def test_playground_answers_all_open_interactions_in_one_request(
             await page.click("radio", "Approve")
             await page.do("fillLabel", label="Seats", text="2")
             await page.click("checkbox", "Window")
+            await page.wait("() => document.body.innerText.includes('Of the seats. Written as JSON.')")
+            await page.do("fillLabel", label="Tags", text='["aisle"]')
             await page.click("button", "Submit")
             with anyio.fail_after(20):
                 await is_answered.wait()
+    value = {"seats": 2, "window": True, "tags": ["aisle"]}
     assert bodies[1]["resume"] == [
         {"interaction_id": "one", "action": "approve", "resume": KEPT},
-        {"interaction_id": "two", "action": "submit", "value": {"seats": 2, "window": True}},
+        {"interaction_id": "two", "action": "submit", "value": value},
     ]
 
 

@@ -79,7 +79,7 @@ export class InteractionForm extends PageElement {
       <div class="form-field">
         <label for=${id}>${label}</label>
         ${control(field, id, Boolean(error), `${id}-hint`)}
-        <span class="form-hint ${error ? "problem" : "muted"}" id=${`${id}-hint`}>${error ? `${label} ${ERRORS[error] ?? "does not fit"}.` : visibleText(field.description ?? "")}</span>
+        <span class="form-hint ${error ? "problem" : "muted"}" id=${`${id}-hint`}>${error ? `${label} ${ERRORS[error] ?? "does not fit"}.` : visibleText(hintOf(field))}</span>
       </div>
     `;
   }
@@ -107,6 +107,12 @@ export class InteractionForm extends PageElement {
   #fire(detail: readonly Reply[]): void {
     this.dispatchEvent(new CustomEvent("reply", { detail, bubbles: true }));
   }
+}
+
+/** The field's description; a list or an object is entered as JSON, which is said before it is wrong. */
+function hintOf({ description, type }: FormField): string {
+  const format = type === "json" ? "Written as JSON." : "";
+  return [description, format].filter(Boolean).join(" ");
 }
 
 function idOf(interaction: number, field: number): string {
