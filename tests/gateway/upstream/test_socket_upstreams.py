@@ -528,6 +528,21 @@ async def test_messages_that_are_pieces_of_an_sse_body_are_that_body() -> None:
         assert got.assert_valid().text == "Zwei Läden 店"
 
 
+async def test_first_message_decides_for_binary_pieces_that_arrive_with_it() -> None:
+    body = "".join(f"data: {text(event)}\n\n" for event in (*TOKENS, DONE)).encode()
+    frames = [Frame(Opcode.PONG, b"data:"), Frame(Opcode.BINARY, b""), Frame(Opcode.TEXT, body[:8])]
+    frames += [Frame(Opcode.BINARY, body[index : index + 1]) for index in range(8, len(body))]
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await accepted(reader, writer)
+        writer.write(b"".join(frame.serialize(mask=False) for frame in frames))
+        await reader.read(-1)
+
+    async with raw_service(speak) as url, gateway(one_endpoint(url)) as gate:
+        got = await ask(gate, body=ASKED)
+    assert got.assert_valid().text == "Zwei Läden 店"
+
+
 async def test_binary_message_is_text_if_it_is_utf_8_and_else_malformed() -> None:
     async def speak(connection: ServerConnection) -> None:
         await connection.recv()

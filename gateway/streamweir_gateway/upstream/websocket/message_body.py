@@ -45,6 +45,8 @@ class MessageBody:
 
     def of(self, frames: Sequence[bytes | WebSocketFrame]) -> bytes:
         """Return the part of the body that the messages among `frames` make."""
+        if self._is_joined is None and (first := next(filter(None, map(_data, frames)), b"")):
+            self._is_joined = first.startswith(_BEGINS_SSE)
         if {*map(type, frames)} <= {bytes}:
             messages = cast("Sequence[bytes]", frames)
         else:
@@ -54,23 +56,27 @@ class MessageBody:
         if not messages:
             return b""
         self.size += sum(map(len, messages))
-        if self._is_joined is None:
-            self._is_joined = messages[0].startswith(_BEGINS_SSE)
         if self._is_joined:
             return b"".join(messages)
         return _as_events(messages) if self._framing == "sse" else _as_lines(messages)
 
     def _binary(self, frame: WebSocketFrame) -> bytes:
         """Return the text of a binary message; empty for a control frame."""
-        if frame.opcode != BINARY:
-            return b""
-        if self._is_joined or (self._is_joined is None and frame.data.startswith(_BEGINS_SSE)):
-            return frame.data  # a piece may end within a character
+        data = _data(frame)
+        if self._is_joined:
+            return data  # a piece may end within a character
         try:
-            frame.data.decode()
+            data.decode()
         except UnicodeDecodeError:
             return _UNREADABLE
-        return frame.data
+        return data
+
+
+def _data(frame: bytes | WebSocketFrame) -> bytes:
+    """Return the data of a message; empty for a control frame."""
+    if isinstance(frame, bytes):
+        return frame
+    return frame.data if frame.opcode == BINARY else b""
 
 
 def _as_events(messages: Sequence[bytes]) -> bytes:
