@@ -130,6 +130,10 @@ class Lifecycle:
     _warnings = 0
     _tool_calls = 0
     _has_text = False
+    _asked: RecentIds[None] | None = None
+    """The ids of open interactions; None until one is requested."""
+    _asked_of_person: RecentIds[None] | None = None
+    """The ids in `_asked` that a person answers: all except calls that the client runs itself."""
     _failure: Error | None = None
     _end: SessionEnd | None = None
     """The end of the stream, once its terminal error has been sent and before the upstream's own end."""
@@ -156,16 +160,6 @@ class Lifecycle:
     def _reported(self) -> set[str]:
         """The codes of the warnings about the end that the upstream itself has sent."""
         return set()
-
-    @cached_property
-    def _asked(self) -> RecentIds[None]:
-        """The ids of open interactions; made at the first use, because most streams have no interactions."""
-        return RecentIds(self._room)
-
-    @cached_property
-    def _asked_of_person(self) -> RecentIds[None]:
-        """The ids in `_asked` that a person answers: all except calls that the client runs itself."""
-        return RecentIds(self._room)
 
     @property
     def has_failed(self) -> bool:
@@ -266,15 +260,11 @@ class Lifecycle:
             case ToolCallEnd():
                 self._close_question(event.tool_id)
             case Interaction(state="requested"):
-                self._asked.add(event.interaction_id, None)
-                if event.kind != "tool":
-                    self._asked_of_person.add(event.interaction_id, None)
-                    self.pauses = True
+                self._open_question(event)
             case Interaction():
                 self._close_question(event.interaction_id)
             case Status(state="resumed"):
-                self._asked.clear()
-                self._asked_of_person.clear()
+                self._asked = self._asked_of_person = None
                 self.pauses = False
             case Warning():
                 self._note_warning(event)
@@ -286,9 +276,19 @@ class Lifecycle:
         if event.message_code in _FINISH_CODES:
             self._reported.add(event.message_code)
 
+    def _open_question(self, event: Interaction) -> None:
+        self._asked = self._asked or RecentIds(self._room)
+        self._asked.add(event.interaction_id, None)
+        if event.kind != "tool":
+            self._asked_of_person = self._asked_of_person or RecentIds(self._room)
+            self._asked_of_person.add(event.interaction_id, None)
+            self.pauses = True
+
     def _close_question(self, interaction_id: str) -> None:
-        self._asked.discard(interaction_id)
-        self._asked_of_person.discard(interaction_id)
+        if self._asked:
+            self._asked.discard(interaction_id)
+        if self._asked_of_person:
+            self._asked_of_person.discard(interaction_id)
 
     def _start(self, event: Event) -> Sequence[Event]:
         self.started = True

@@ -333,7 +333,8 @@ class StreamNormalizer:
 
     def _conclude(self) -> None:
         self.push_held_end()
-        self._take_last_words()
+        if not self._position.ended:
+            self._take_last_words()
         if not self._position.ended:
             self.pipeline.end(self.reader.missing)
 

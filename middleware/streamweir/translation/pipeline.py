@@ -264,7 +264,8 @@ class Pipeline:
         """
         if self.lifecycle.waiting and self.lifecycle.started and self.copies_frames:
             self.write_waiting()
-        self.questions.is_on = self.questions.is_on and not self.copies_frames
+        if self.questions.is_on and self.copies_frames:
+            self.questions.is_on = False
         announced = () if self.lifecycle.started else (*self.lifecycle.waiting,)
         for sink in self.frame_sinks:
             sink.begin_frame(frame, items, announced)

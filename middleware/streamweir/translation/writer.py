@@ -122,7 +122,7 @@ class StreamWriter:
         self._bytes_of: Callable[[Frame], bytes]
         self._set_framing(framing)
         self._out: list[bytes] = []
-        self.added, self.event_ids, self.run = 0, None, None  # on the class they take longer to read
+        self.added, self.event_ids = 0, None  # on the class they take longer to read
 
     @property
     def is_not_understood(self) -> bool:

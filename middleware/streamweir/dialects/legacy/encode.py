@@ -36,6 +36,7 @@ from streamweir.jsontext import write_json, write_json_text
 __all__ = ["LegacyEncoder"]
 
 _USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason")
+_WITHOUT_STATE: Final = (SessionStart, SessionEnd)
 
 
 class LegacyEncoder(Encoder):
@@ -97,7 +98,7 @@ class LegacyEncoder(Encoder):
         del stamp
         if type(event) is Content:
             self._token(event)
-        elif type(event) is not SessionStart:
+        elif type(event) not in _WITHOUT_STATE:
             self._message(event)
 
     def _token(self, event: Content) -> dict[str, Any] | None:

@@ -14,7 +14,8 @@ from streamweir.framing import LineFraming
 from streamweir.framing.event_ids import EventIds
 from streamweir.translation.items import TextRun
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter, ends_of
+from streamweir.translation.verbatim.copied_ends import ends_of
+from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 
 __all__ = ["CopiedWriter"]
 

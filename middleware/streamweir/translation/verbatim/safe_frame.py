@@ -87,10 +87,8 @@ class FrameSanitizer:
             framing: the framing of the body.
         """
         raw = valid_utf8(frame.raw or b"")
-        if not frame.data or (
-            len(items) == 1 and isinstance(text := items[0], Content | Thinking) and not text.meta
-        ):
-            return raw  # the frame holds nothing else
+        if not frame.data or (len(items) == 1 and _is_plain(items[0], frame.data)):
+            return raw
         failures: list[Event] = []
         safe: list[Event] = []
         others: list[Event] = []
@@ -102,15 +100,17 @@ class FrameSanitizer:
                 safe += clean
             else:
                 others.append(item)
-        is_code = self._errors.is_code
         data = None
         if failures:
-            data = SafeFrame(failures, safe, others, is_code=is_code).rewritten(frame.data)
+            data = SafeFrame(failures, safe, others, is_code=self._errors.is_code).rewritten(frame.data)
         elif any(map(_is_bad_end, others)):
             data = self._looked_through(frame.data, others)
         elif not any(map(_is_free, others)):
-            data = without_failures(frame.data, is_code=is_code, is_unread=not items)
+            data = without_failures(frame.data, is_code=self._is_code, is_unread=not items)
         return raw if data is None else with_data(raw, data, framing)
+
+    def _is_code(self, text: str) -> bool:
+        return self._errors.is_code(text)
 
     def _looked_through(self, data: bytes, events: Sequence[Event]) -> bytes | None:
         """Return the data of the frame of a run that ended badly, without unsafe texts; None if nothing has
@@ -294,6 +294,14 @@ def _texts_in(value: Any) -> Iterator[str]:
             yield from _texts_in(item)
     elif isinstance(value, msgspec.Struct):
         yield from _texts_in(msgspec.structs.asdict(value))
+
+
+def _is_plain(item: StreamItem, data: bytes) -> bool:
+    """Return whether a frame that holds only `item` is surely safe."""
+    if isinstance(item, Content | Thinking):
+        return not item.meta  # the frame holds nothing else
+    is_good_end = isinstance(item, SessionEnd) and not item.meta and not _is_bad_end(item)
+    return is_good_end and not may_name_failure(data.decode(errors="replace"))
 
 
 def _is_free(event: Event) -> bool:

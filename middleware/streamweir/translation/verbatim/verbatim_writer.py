@@ -17,21 +17,22 @@ from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
 from streamweir.translation.items import StreamItem, TextRun
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import FrameSink
+from streamweir.translation.verbatim.copied_ends import ends_of
+from streamweir.translation.verbatim.passage import Passage
 from streamweir.translation.verbatim.safe_frame import FrameSanitizer
 from streamweir.translation.writer import StreamWriter
 
-__all__ = ["VerbatimWriter", "ends_of"]
+__all__ = ["VerbatimWriter"]
 
 _Origin: TypeAlias = Literal["gateway", "upstream", "closing"]
 _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.reports_repair)
 """Codes of warnings about repairs, which are not made in copied frames."""
 
+_WRITTEN: Final = frozenset({Error, Warning})
+"""Events that may be written beside a copied frame."""
+
 _LONGEST_SIGN: Final = 256
 """The most bytes of a frame that counts as a sign of life."""
-
-_KEPT_BYTES: Final = 2048
-"""Bytes that are kept of the beginning and of the end of the last copied frames: an encoder looks for the
-upstream's numbering of frames there."""
 
 
 class VerbatimWriter(StreamWriter, FrameSink):
@@ -67,12 +68,15 @@ class VerbatimWriter(StreamWriter, FrameSink):
     Attributes:
         follows: the argument; False once something has been sent.
         has_copied: bytes of the upstream have been written.
+        has_own_end: the gateway has written an error or an end that is not an event of the upstream.
         is_json: the content type of the body is that of JSON. If it is then one document that the dialect
             does not know, no end is written after it, which would make it invalid.
         takes_document: the body is one JSON document, which is copied for a client of any framing.
     """
 
+    _source: StreamReader
     has_copied = False
+    has_own_end = False
     is_json = False
     takes_document = False
     _copied_frames = 0
@@ -81,17 +85,13 @@ class VerbatimWriter(StreamWriter, FrameSink):
     _has_copied_data = False
     """A frame with data has been copied, so the stream has begun: no `session_start` is written."""
     _origin: _Origin = "gateway"
-    _announced: Sequence[Warning] = ()
-    _frame: Frame | None = None
+    _passage: Passage | None = None
     """The frame whose events are being written; None between frames."""
-    _safe: bytes | None = None
-    """The bytes of `_frame` that may be sent; None once they have been written."""
-    _is_replaced = False
-    """The events of `_frame` are written instead of its bytes."""
     _owes_error = False
-    """Set with `_is_replaced` if a terminal error follows in the closing; cleared when it is written."""
+    """Set if the events of a frame are written instead of its bytes and a terminal error follows in the
+    closing; cleared when that error is written.
+    """
     _shown: Content | Thinking | None = None
-    _has_own_end = False
     _behind_error: int | None = None
     """The number of unsent pieces up to the gateway's error; None before that error is written."""
     _mark = b""
@@ -120,7 +120,6 @@ class VerbatimWriter(StreamWriter, FrameSink):
     ) -> None:
         super().__init__(dialect, encoder, framing, source)
         self.follows = follows
-        self._reader = source
         self._requested = requested
         self._sanitizer = FrameSanitizer()
 
@@ -129,12 +128,12 @@ class VerbatimWriter(StreamWriter, FrameSink):
         """Whether the client gets the frames of the upstream, or would get them if any came."""
         if self.copies:
             return True
-        return not self._reader.started and self._reader.dialect in (None, self._dialect)
+        return not self._source.started and self._source.dialect in (None, self._dialect)
 
     @property
     def has_begun(self) -> bool:
         """Whether an event of the upstream has been read, or bytes of the upstream have been written."""
-        return self.has_copied or self._reader.started
+        return self.has_copied or self._source.started
 
     @property
     def takes_lines(self) -> bool:
@@ -142,22 +141,17 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return self.follows or "ndjson" in (self._requested, self.framing)
 
     @property
-    def has_own_end(self) -> bool:
-        """Whether the gateway has written an error or an end that is not an event of the upstream."""
-        return self._has_own_end
-
-    @property
     def copies(self) -> bool:
         """Whether the client gets the frames of the upstream; False while unknown."""
-        if self._copies is None and self._reader.body.parser.keeps_raw:
+        if self._copies is None and self._source.body.parser.keeps_raw:
             self._copies = self._begin_copies()
         return bool(self._copies)
 
     def _begin_copies(self) -> bool:
         """Adopt the framing of the upstream; return False if the client cannot read its frames."""
-        framing: Any = self._reader.body.parser.framing
+        framing: Any = self._source.body.parser.framing
         fits = framing in (self._requested, self.framing) or self.follows or self.takes_document
-        if self._reader.dialect is not self._dialect or not fits:
+        if self._source.dialect is not self._dialect or not fits:
             return False
         if framing != self.framing:
             self.framing = framing
@@ -172,45 +166,44 @@ class VerbatimWriter(StreamWriter, FrameSink):
         """Note that the next events, up to `frame`, come from a frame; make the frame safe."""
         if not (self._copies or self.copies) or frame.raw is None:
             return
-        self._origin, self._frame, self._announced = "upstream", frame, announced
+        self._origin, self._passage = "upstream", (passage := Passage(frame, announced))
         if frame.is_unreadable:
-            self._safe = None
             return
         if not self._has_copied_data and ((items and type(items[0]) is TextRun) or frame.data.strip()):
             self._write_like(frame.raw)
         framing: Any = self.framing
-        self._safe = self._sanitizer.process(frame, items, framing)
+        passage.safe = safe = self._sanitizer.process(frame, items, framing)
         if items and not frame.is_gap:
-            self._gap = b""
+            if self._gap:
+                self._gap = b""
         elif self._encoder.is_old:
-            self._note_sign_of_life(frame, self._safe, is_empty=not items)
-        if self._safe != frame.raw and self._must_replace(frame, items):
-            self._safe, self._is_replaced = None, True
+            self._note_sign_of_life(frame, safe, is_empty=not items)
+        if safe != frame.raw and self._must_replace(frame, items):
+            passage.safe, passage.is_replaced = None, True
             self._owes_error = any(isinstance(item, Error) and item.terminal for item in items)
         if items and isinstance(items[0], SessionStart):  # no warning is written before it
-            self._copy(frame)
+            self._copy(passage)
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """Write the frame of `begin_frame`, unless it is written already or the stream ended in it."""
         del raw, items
-        frame, self._frame = self._frame, None
-        if frame is not None:
+        if (passage := self._passage) is not None:
             if self._origin == "upstream":
-                self._copy(frame)
-            self._origin, self._is_replaced = "gateway", False
+                self._copy(passage)
+            self._origin, self._passage = "gateway", None
 
     def run_frames(self, raw: bytes, event: Content | Thinking, texts: list[str]) -> None:
         """Write the frames of a read that consists of texts."""
         del event, texts
         if self._copies:
             self._out.append(raw)
-            self._last_copied = raw[-2 * _KEPT_BYTES :]
+            self._last_copied = ends_of(raw)
 
     def _note_sign_of_life(self, frame: Frame, safe: bytes, *, is_empty: bool) -> None:
         """Keep a frame without events, or the comments and blank lines between two frames."""
         self._gap = (self._gap + safe)[: _LONGEST_SIGN + 1] if frame.is_gap else b""
-        shown = self._gap or safe
         if is_empty and not frame.unterminated:
+            shown = self._gap or safe
             self._sign_of_life = shown if len(shown) <= _LONGEST_SIGN else b""
 
     def begin_closing(self) -> None:
@@ -229,19 +222,23 @@ class VerbatimWriter(StreamWriter, FrameSink):
         def write_alike(frame: Frame) -> bytes:
             return style.applied_to(write(frame))
 
-        self._style, self._bytes_of, self._writes_blocks = style, write_alike, False
+        self._bytes_of, self._writes_blocks = write_alike, False
+        if style != self._style:
+            self._style = style
 
-    def _copy(self, frame: Frame) -> None:
+    def _copy(self, passage: Passage) -> None:
         """Write the bytes of a frame, once."""
-        safe, self._safe = self._safe, None
+        frame, safe, passage.safe = passage.frame, passage.safe, None
         if safe is None or (self._encoder.names.hides_usage and self._encoder.hides(frame)):
             return
         has_line_end = safe.endswith((b"\n", b"\r"))
         if frame.is_gap and not has_line_end:
             self._mark += safe
             return
-        self._out.append(self._mark + safe if self._mark else safe)
-        self._mark = b""
+        if self._mark:
+            self._out.append(self._mark)
+            self._mark = b""
+        self._out.append(safe)
         if not frame.is_gap:
             self._last_copied = ends_of(safe)
         self._may_fail_whole = False
@@ -263,7 +260,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._take_form()
             self._continue_numbers()
             super().write(event, stamp)
-            self._has_own_end = self._has_own_end or (is_own and isinstance(event, Error | SessionEnd))
+            self.has_own_end = self.has_own_end or (is_own and isinstance(event, Error | SessionEnd))
             if is_own and isinstance(event, Error) and event.terminal:
                 self._behind_error = len(self._out)
         else:
@@ -295,7 +292,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     def finish(self) -> None:
         """Write the frames after the last event, if the gateway has written the end."""
-        if not self._copies or self._has_own_end:
+        if not self._copies or self.has_own_end:
             super().finish()
 
     def end_with_error(self) -> None:
@@ -309,12 +306,15 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if self._is_replaced or (self._owes_error and isinstance(event, Error)):
             return True
         if self._origin == "upstream":
+            if type(event) not in _WRITTEN:  # nearly all
+                return False
             if isinstance(event, Error) and event.terminal:
                 self._origin = "gateway"
                 return True
-            return isinstance(event, Warning) and any(event is warning for warning in self._announced)
+            announced = () if self._passage is None else self._passage.announced
+            return isinstance(event, Warning) and any(event is warning for warning in announced)
         if self._origin == "closing":
-            return _is_of_use(event) and not self._reader.complete
+            return _is_of_use(event) and not self._source.complete
         if self._is_unknown_document:
             return False
         if isinstance(event, SessionStart):
@@ -344,9 +344,14 @@ class VerbatimWriter(StreamWriter, FrameSink):
         return owed
 
     @property
+    def _is_replaced(self) -> bool:
+        """Whether the events of the current frame are written instead of its bytes."""
+        return self._passage is not None and self._passage.is_replaced
+
+    @property
     def _is_unknown_document(self) -> bool:
         """Whether the copied bytes are one JSON document of which the dialect has understood no part."""
-        return self.is_json and self._copied_frames == 1 and not self._reader.has_understood
+        return self.is_json and self._copied_frames == 1 and not self._source.has_understood
 
     def _show(self, event: Event, stamp: Stamp) -> None:
         """Pass to the encoder an event whose frame is copied; exceptions are ignored."""
@@ -366,7 +371,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     def _take_form(self) -> None:
         """Set the encoder's options so that its frames look like those that were read."""
         is_fresh, self._is_fresh = self._is_fresh, False
-        if not (form := self._reader.shown_form):
+        if not (form := self._source.shown_form):
             return
         options = {**self._encoder.options, **form}
         if is_fresh:  # some encoders read their options before the first event
@@ -388,11 +393,6 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if self._mark or self._missing_end:
             self._out.append(self._mark + self._missing_end)
             self._mark = self._missing_end = b""
-
-
-def ends_of(data: bytes) -> bytes:
-    """Return copied bytes, or their beginning and their end, for `Encoder.continue_behind`."""
-    return data if len(data) <= 2 * _KEPT_BYTES else data[:_KEPT_BYTES] + data[-_KEPT_BYTES:]
 
 
 def _is_of_use(event: Event) -> bool:

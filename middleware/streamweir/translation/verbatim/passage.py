@@ -1,0 +1,29 @@
+"""A frame of the upstream on its way to a client that gets copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streamweir.events import Warning
+from streamweir.framing import Frame
+
+__all__ = ["Passage"]
+
+
+class Passage:
+    """A frame whose events are being written.
+
+    Attributes:
+        frame: the frame.
+        announced: the warnings that are written with its events.
+        safe: the bytes of the frame that may be sent; None once they have been written.
+        is_replaced: the events of the frame are written instead of its bytes.
+    """
+
+    __slots__ = ("announced", "frame", "is_replaced", "safe")
+
+    def __init__(self, frame: Frame, announced: Sequence[Warning]) -> None:
+        self.frame = frame
+        self.announced = announced
+        self.safe: bytes | None = None
+        self.is_replaced = False
