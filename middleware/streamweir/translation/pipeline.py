@@ -269,7 +269,8 @@ class Pipeline:
         announced = () if self.lifecycle.started else (*self.lifecycle.waiting,)
         for sink in self.frame_sinks:
             sink.begin_frame(frame, items, announced)
-        self.take(items if pushed is None else pushed)
+        if pushed is None or pushed:
+            self.take(items if pushed is None else pushed)
         for sink in self.frame_sinks:
             sink.frame(frame.raw or b"", items)
 

@@ -29,7 +29,7 @@ _REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.report
 """Codes of warnings about repairs, which are not made in copied frames."""
 
 _WRITTEN: Final = frozenset({Error, Warning})
-"""Events that may be written beside a copied frame."""
+"""Events that may be written beside a copied frame, or in the closing."""
 
 _LONGEST_SIGN: Final = 256
 """The most bytes of a frame that counts as a sign of life."""
@@ -251,10 +251,11 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write `event`, or only pass it to the encoder; the table of the class says which."""
+        may_write = type(event) in _WRITTEN or self._origin == "gateway" or self._is_replaced
         if not (self._copies or self.copies):
             super().write(event, stamp)
             self.follows = self._is_fresh = False
-        elif self._is_written(event):
+        elif may_write and self._is_written(event):
             is_own = not self._is_replaced and not self._pays_error(event)
             self._end_line()
             self._take_form()
@@ -306,15 +307,13 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if self._is_replaced or (self._owes_error and isinstance(event, Error)):
             return True
         if self._origin == "upstream":
-            if type(event) not in _WRITTEN:  # nearly all
-                return False
             if isinstance(event, Error) and event.terminal:
                 self._origin = "gateway"
                 return True
             announced = () if self._passage is None else self._passage.announced
             return isinstance(event, Warning) and any(event is warning for warning in announced)
         if self._origin == "closing":
-            return _is_of_use(event) and not self._source.complete
+            return not self._source.complete and _is_of_use(event)
         if self._is_unknown_document:
             return False
         if isinstance(event, SessionStart):
