@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal
 
@@ -94,8 +94,11 @@ class Decoder:
     def __init_subclass__(cls) -> None:
         """Remove `text_fields` from a subclass that defines a method, which may read texts differently."""
         super().__init_subclass__()
-        if "accepts_text" in vars(cls) and "judges_texts" not in vars(cls):
-            cls.judges_texts = True
+        if "accepts_text" in vars(cls):
+            if "judges_texts" not in vars(cls):
+                cls.judges_texts = True
+            if "accepts_texts" not in vars(cls):
+                cls.accepts_texts = Decoder.accepts_texts  # type: ignore[method-assign]
         if "text_fields" not in vars(cls) and defines_methods(cls):
             cls.text_fields = None
 
@@ -165,6 +168,17 @@ class Decoder:
         """
         del text
         return True
+
+    def accepts_texts(self, texts: Sequence[str]) -> int:
+        """Note the texts of consecutive messages; see `accepts_text`, which is asked about each by default.
+
+        Returns:
+            The number of texts before the first one that has to be decoded.
+        """
+        for count, text in enumerate(texts):
+            if not self.accepts_text(text):
+                return count
+        return len(texts)
 
     @property
     def shown_form(self) -> Options:

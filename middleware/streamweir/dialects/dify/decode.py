@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
@@ -121,6 +121,11 @@ class DifyDecoder(Decoder):
         """Note a text of the answer, which an agent's thoughts repeat."""
         self._thoughts.note(text)
         return True
+
+    def accepts_texts(self, texts: Sequence[str]) -> int:
+        """Note texts of the answer, which an agent's thoughts repeat."""
+        self._thoughts.note("".join(texts))
+        return len(texts)
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder, Options
@@ -81,6 +81,10 @@ class EnvelopeDecoder(Decoder):
         """Return whether a text continues the last text. A whole thought is a separate message."""
         del text
         return not self._is_whole
+
+    def accepts_texts(self, texts: Sequence[str]) -> int:
+        """Accept all texts, or none of them: see `accepts_text`."""
+        return 0 if self._is_whole else len(texts)
 
     @property
     def shown_form(self) -> Options:

@@ -272,9 +272,7 @@ class BodyReader:
         """Return how many texts the decoder accepts, up to the first one that has to be decoded."""
         decoder = self._frames.decoder
         if decoder is not None and decoder.judges_texts:
-            for count, text in enumerate(texts):
-                if not decoder.accepts_text(text):
-                    return count
+            return decoder.accepts_texts(texts)
         return len(texts)
 
     def _expect(self, around: AnySurroundings | None) -> None:
