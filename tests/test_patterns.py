@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from patterns import Expression, HostileText, builders_in, expressions_of, hostile_texts
+from streamweir.codec.block_forms import BlockForms
 from streamweir.codec.families.think_tags import TaggedText
 from streamweir.codec.registry import process_dialects
 from streamweir.codec.text_form import TextForm
@@ -39,9 +40,19 @@ def forms_of_texts() -> Iterator[TextForm]:
             yield decoder.text_fields.form
 
 
+def forms_of_blocks() -> Iterator[BlockForms]:
+    for name in process_dialects().readable:
+        decoder = process_dialects().to_read(name).decoder
+        if decoder and decoder.block_forms:
+            yield decoder.block_forms
+
+
 BUILT: dict[str, Callable[[], Iterable[re.Pattern[Any] | None]]] = {
+    "streamweir.codec.block_forms": lambda: [forms.pattern for forms in forms_of_blocks()],
     "streamweir.codec.families.think_tags": lambda: [TaggedText("think", "thinking", "t")._pattern],
-    "streamweir.codec.text_form": lambda: [form._pattern for form in forms_of_texts()],
+    "streamweir.codec.text_form": lambda: [
+        pattern for form in forms_of_texts() for pattern in (form._pattern, form._block)
+    ],
     "streamweir_gateway.observability.secrets": lambda: [Secrets(["aaa", "a-a", "-a-"])._short],
 }
 """What modules compile while they run."""

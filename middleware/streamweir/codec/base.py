@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Literal
 
+from streamweir.codec.block_forms import BlockForms
 from streamweir.codec.encoder import NO_EXTRA, Encoder, extra_in
 from streamweir.codec.head_messages import best_score
 from streamweir.codec.hints import Hints
-from streamweir.codec.message_template import TextFields
+from streamweir.codec.message_template import Piece, TextFields
 from streamweir.codec.option_values import NO_OPTIONS, Options, chosen_value
 from streamweir.codec.own_methods import defines_methods
 from streamweir.events import Event, SessionEnd
@@ -52,6 +53,8 @@ class Decoder:
             its text is then not decoded; see `TextFields` for what a dialect promises by this. A subclass
             that defines a method does not inherit it.
 
+        block_forms: the forms of blocks that `read_block` reads, such as the beginning and the end of an
+            answer. A subclass that defines a method does not inherit it.
         behind_error: the types of the messages that clients of the dialect expect after an error. These
             messages are copied for a client that gets the frames of the upstream.
         given_in: by lower-case name of a response header, a pattern whose named groups are added to `given`.
@@ -80,6 +83,7 @@ class Decoder:
     option_values: ClassVar[Mapping[str, tuple[str, ...]]] = NO_OPTIONS
     hints: ClassVar[Hints | None] = None
     text_fields: ClassVar[TextFields | None] = None
+    block_forms: ClassVar[BlockForms | None] = None
     behind_error: ClassVar[frozenset[str]] = frozenset()
     given_in: ClassVar[Mapping[str, re.Pattern[str]]] = MappingProxyType({})
 
@@ -92,15 +96,20 @@ class Decoder:
     judges_texts: bool = False
 
     def __init_subclass__(cls) -> None:
-        """Remove `text_fields` from a subclass that defines a method, which may read texts differently."""
+        """Remove `text_fields` and `block_forms` from a subclass that defines a method, which may read
+        messages differently.
+        """
         super().__init_subclass__()
         if "accepts_text" in vars(cls):
             if "judges_texts" not in vars(cls):
                 cls.judges_texts = True
             if "accepts_texts" not in vars(cls):
                 cls.accepts_texts = Decoder.accepts_texts  # type: ignore[method-assign]
-        if "text_fields" not in vars(cls) and defines_methods(cls):
-            cls.text_fields = None
+        if defines_methods(cls):
+            if "text_fields" not in vars(cls):
+                cls.text_fields = None
+            if "block_forms" not in vars(cls):
+                cls.block_forms = None
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
@@ -156,6 +165,25 @@ class Decoder:
             has to be decoded; the decoder has not changed then.
         """
         return False
+
+    def read_block(self, found: re.Match[bytes]) -> Sequence[Event] | None:
+        """Return the events of a block of `block_forms`, as `decode` would for its message.
+
+        Args:
+            found: the match of `BlockForms.pattern`.
+
+        Returns:
+            None if the message has to be decoded; the decoder has not changed then.
+        """
+        del found
+        return None
+
+    @property
+    def plain_piece(self) -> Piece | None:
+        """An event like that of each text of `text_fields.form` that may be read now, aside from the text;
+        None if a text has to be decoded.
+        """
+        return None
 
     def accepts_text(self, text: str) -> bool:
         """Note the text of a message that differs from the last one only in this text.

@@ -9,7 +9,7 @@ from streamweir.codec.message_template import CountingTemplate, MessageTemplate,
 from streamweir.events import Content, Error, Event, SessionEnd, Thinking
 from streamweir.framing import Frame
 
-__all__ = ["MessageTemplates"]
+__all__ = ["NO_FRAME", "MessageTemplates"]
 
 _KEPT: Final = 2
 """The number of templates that are kept, so that a stream of texts can continue after another event."""
@@ -25,7 +25,7 @@ _TEXTS: Final = frozenset({Content, Thinking})
 _ENDS: Final = frozenset({SessionEnd, Error})
 """The events after which no text of the stream follows."""
 
-_NO_FRAME: Final = Frame(b"")
+NO_FRAME: Final = Frame(b"")
 
 
 class MessageTemplates:
@@ -50,7 +50,7 @@ class MessageTemplates:
         self._fields = fields
         self.is_text = False
         self._piece: Piece | None = None
-        self._frame = _NO_FRAME
+        self._frame = NO_FRAME
         self._row = 0
         """The number of texts that directly precede the last text."""
         self._known: tuple[MessageTemplate, ...] = ()
@@ -73,7 +73,7 @@ class MessageTemplates:
         self.is_text = piece is not None
         if piece is None:
             self.current = self._piece = None
-            self._frame, self._row = _NO_FRAME, 0
+            self._frame, self._row = NO_FRAME, 0
             return
         if self.current is None or not self.current.matches(piece, frame):
             self._row = 0 if last is None else self._row + 1
@@ -86,12 +86,12 @@ class MessageTemplates:
         if type(self.current) is CountingTemplate:
             self.current.latest = frame.data  # comparing has set it to a message before this one
         is_large = len(frame.data) > _LONGEST_COMPARED
-        self._piece, self._frame = (None, _NO_FRAME) if is_large else (piece, frame)
+        self._piece, self._frame = (None, NO_FRAME) if is_large else (piece, frame)
 
     def _note_other(self, event: Event | None, fields: TextFields) -> None:
         """Note that a message was decoded to another event than a text, to no event, or to several."""
         self.is_text = False
-        self._piece, self._frame, self._row = None, _NO_FRAME, 0
+        self._piece, self._frame, self._row = None, NO_FRAME, 0
         if event is None or type(event) in _ENDS or not fields.is_stateless:
             self.current = None
 

@@ -15,19 +15,23 @@ from typing import Final
 
 import msgspec
 
+from streamweir.codec.block_forms import BLOCK_END, STRICT_PLACES, block_expression, message_expression
 from streamweir.codec.message_template import Hole, MessageTemplate, Piece, TextFields
 from streamweir.framing import Frame
+from streamweir.framing.event_names import remembered_name
 
 __all__ = ["TextForm"]
 
 _STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_NUMBER: Final = "-?[0-9]{1,20}+"
 _PLACES: Final = {
     "<text>": f"(?P<text>{_STRING})",
     "<string>": _STRING,
     "<string_or_null>": f"(?:{_STRING}|null)",
-    "<number>": r"-?[0-9]{1,20}+",
-    "<ignored>": rf"({_STRING}|-?[0-9]{{1,20}}+)",
+    "<number>": _NUMBER,
+    "<ignored>": f"({_STRING}|{_NUMBER})",
 }
+_PLACES_OF_BLOCK: Final = {**_PLACES, **STRICT_PLACES}
 _text: Final = msgspec.json.Decoder(str).decode
 
 
@@ -49,7 +53,11 @@ class TextForm:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
-        return re.compile("".join(map(_expression, self._parts)).encode(), re.DOTALL)
+        return re.compile(message_expression(self._parts, _PLACES).encode(), re.DOTALL)
+
+    @cached_property
+    def _block(self) -> re.Pattern[bytes]:
+        return re.compile(block_expression(self._parts, _PLACES_OF_BLOCK).encode(), re.DOTALL)
 
     def template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
         """Return the template of a message that was read as `piece`; None if it does not have this form.
@@ -69,20 +77,47 @@ class TextForm:
                 return None
         except (msgspec.MsgspecError, ValueError):
             return None
-        holes = [Hole(begin, end, (), is_text=True)]
-        if found.lastindex != 1:  # the text is not the only group
-            for group in range(1, found.re.groups + 1):
-                place = found.span(group)
-                if place[0] not in (-1, begin):
-                    holes.append(Hole(*place, (), is_text=False))
-            holes.sort()
-        return fields.template(piece, frame.event, data, holes)
+        return fields.template(piece, frame.event, data, _holes_of(found))
+
+    def block_at(
+        self, data: bytes, begin: int, piece: Piece, fields: TextFields
+    ) -> tuple[MessageTemplate, bytes] | None:
+        """Return the template of a text that has not been decoded, and the bytes of its block before its
+        message. The text itself may still be no valid string.
+
+        Args:
+            data: one read.
+            begin: the beginning of an SSE block in it.
+            piece: the event of the text, with another text.
+            fields: the text fields of the dialect.
+
+        Returns:
+            None if the block does not have this form, or has a value that has to be decoded.
+        """
+        found = self._block.match(data, begin)
+        if found is None:
+            return None
+        before, name = found.group("begin", "name")
+        start = begin + len(before)
+        message = data[start : found.end() - len(BLOCK_END)]
+        event = None if name is None else remembered_name(name)
+        return fields.template(piece, event, message, _holes_of(found, 2, start)), before
 
 
-def _expression(part: str) -> str:
-    """Return the regular expression of a part."""
-    is_optional = part.endswith("?")
-    expression = re.escape(part.removesuffix("?")).replace(",", ", ?").replace(":", ": ?")
-    for place, pattern in _PLACES.items():
-        expression = expression.replace(place, pattern)
-    return f"(?:{expression})?" if is_optional else expression
+def _holes_of(found: re.Match[bytes], skipped: int = 0, start: int = 0) -> list[Hole]:
+    """Return the places of the values that change in a message.
+
+    Args:
+        found: the match of the message, or of its block.
+        skipped: the number of groups before the message.
+        start: the beginning of the message in the bytes that were matched.
+    """
+    begin, end = found.span("text")
+    holes = [Hole(begin - start, end - start, (), is_text=True)]
+    if found.lastindex != skipped + 1:  # the text is not the only group
+        for group in range(skipped + 1, found.re.groups + 1):
+            place = found.span(group)
+            if place[0] not in (-1, begin):
+                holes.append(Hole(place[0] - start, place[1] - start, (), is_text=False))
+        holes.sort()
+    return holes

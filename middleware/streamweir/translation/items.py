@@ -10,7 +10,16 @@ import msgspec
 from streamweir.events import Content, Event, Thinking
 from streamweir.framing import Frame
 
-__all__ = ["FrameItems", "SafeEvent", "StreamItem", "TextRun", "events_of", "items_of"]
+__all__ = [
+    "FrameItems",
+    "SafeEvent",
+    "StreamItem",
+    "TextRun",
+    "events_of",
+    "frame_of_run",
+    "items_of",
+    "raising",
+]
 
 
 @final
@@ -45,6 +54,17 @@ FrameItems: TypeAlias = tuple[Sequence[StreamItem], Frame | None]
 The frame has its bytes (`Frame.raw`) only if the reader keeps them. For a text run it is one frame with the
 bytes of all its frames. None: the items do not come from a frame of the upstream.
 """
+
+
+def frame_of_run(raws: Sequence[bytes]) -> Frame | None:
+    """Return one frame with the bytes of the frames of a text run; None if they are not kept."""
+    return Frame(b"", raw=b"".join(raws)) if raws else None
+
+
+def raising(error: Exception) -> Iterator[FrameItems]:
+    """Return an iterator that raises an exception, as the iterator of a parser does."""
+    yield from ()
+    raise error
 
 
 def items_of(read: Iterable[FrameItems]) -> Iterator[StreamItem]:

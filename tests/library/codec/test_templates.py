@@ -108,6 +108,9 @@ def without_forms() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MessageTemplates, "note", lambda *_: None)
         patch.setattr(BodyReader, "expect_texts", lambda *_: None)
+        for dialect in process_dialects().values():
+            if dialect.decoder is not None:
+                patch.setattr(dialect.decoder, "block_forms", None)
         yield
 
 

@@ -24,11 +24,13 @@ from streamweir.codec.coerce import (
 )
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
+from streamweir.codec.families.openai_attachments import audio_in, citations_in
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
 from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
 from streamweir.codec.families.openai_usage import TOKENS, tokens_in
-from streamweir.codec.families.plain_chunks import plain_chunk
+from streamweir.codec.families.plain_chunks import PlainChunk, plain_chunk
 from streamweir.codec.finish import CUT_SHORT, finish_error
+from streamweir.codec.message_template import Piece
 from streamweir.events import Content, Data, Event, Meta, Reference, SessionEnd, SessionStart, Thinking, Whole
 from streamweir.ids import short_id
 from streamweir.options.limits import EVENT_BYTES
@@ -148,14 +150,31 @@ class ChunkReader:
         self._request_id = request_id
         self._room = room
 
+    @property
+    def plain_piece(self) -> Piece | None:
+        """A text like those that `take_plain` would return now, aside from its content; None if it would
+        return more than a text.
+        """
+        is_plain = self._begun and self._id and not self.complete and self._calls is None
+        return Content("", meta=self._id_meta) if is_plain and self._reasoning is None else None
+
     def read_plain(self, message: Mapping[str, Any]) -> tuple[Event, ...] | None:
         """Return the events that `read` would yield for a plain chunk; else None, without change."""
+        plain = plain_chunk(message)
+        return None if plain is None else self.take_plain(message, plain)
+
+    def take_plain(self, message: Mapping[str, Any], plain: PlainChunk) -> tuple[Event, ...] | None:
+        """Return the events of a plain chunk; None, without change, if `read` has to read it.
+
+        Args:
+            message: the chunk. Only its id and the names in a first chunk are read.
+            plain: the contents of the chunk.
+        """
         if self.complete or self._calls is not None or self._reasoning is not None:
             return None
-        plain = plain_chunk(message)
-        if plain is None or (plain.reason and finish_error(plain.reason)) or plain.reason == _RAN:
+        if (plain.reason and finish_error(plain.reason)) or plain.reason == _RAN:
             return None
-        begin = () if self._begun and self._id else self._begin(message, message["choices"])
+        begin = () if self._begun and self._id else self._begin(message, (plain,))
         if plain.reason:
             self.complete = True
             self.summary["finish_reason"] = standard_finish(plain.reason)
@@ -250,12 +269,12 @@ class ChunkReader:
                     yield from self.read_text(value, index, meta, whole)
             elif value is not None:
                 yield from self._read_parts(value, index, meta, whole)
-        if "annotations" in delta and (citations := _citations(delta["annotations"])):
+        if "annotations" in delta and (citations := citations_in(delta["annotations"])):
             yield Reference(citations, meta=meta)
         if isinstance(sound := delta.get("audio"), dict):
             if transcript := text_of(sound.get("transcript")):
                 yield from self.read_text(transcript, index, meta, whole)
-            if audio := _audio(sound):
+            if audio := audio_in(sound):
                 yield Data("audio", audio, meta=meta)
         if "tool_calls" in delta or "function_call" in delta:
             yield from self.calls.take(delta, index, meta)
@@ -365,23 +384,3 @@ def _error_in(message: Mapping[str, Any]) -> Event | None:
         status=status if isinstance(status, int) else None,
         details=leftover(error, ("message", "code", "type", "object")),
     )
-
-
-def _citations(annotations: Any) -> list[dict[str, Any]]:
-    citations = []
-    for annotation in annotations if isinstance(annotations, list) else ():
-        found = annotation.get("url_citation") if isinstance(annotation, dict) else None
-        if isinstance(found, dict):
-            texts = {
-                "title": found.get("title"),
-                "url": found.get("url"),
-                "snippet": found.get("content"),
-            }
-            citations.append({name: text for name, text in texts.items() if isinstance(text, str) and text})
-    return citations
-
-
-def _audio(audio: Mapping[str, Any]) -> dict[str, Any] | None:
-    if not isinstance(audio.get("data"), str):
-        return None
-    return {"base64": audio["data"], "media_type": f"audio/{text_of(audio.get('format')) or 'pcm'}"}

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from streamweir.codec.coerce import custom
 from streamweir.codec.families.openai_chunks import ChunkReader
+from streamweir.codec.families.plain_chunks import PlainChunk
 from streamweir.codec.families.ragflow_citations import NewReferences
 from streamweir.codec.families.ragflow_failures import AnswerLine, error_in_text
 from streamweir.codec.families.ragflow_forms import interaction
@@ -108,10 +109,14 @@ class RagflowChunkReader(ChunkReader):
 
     def read_plain(self, message: Mapping[str, Any]) -> tuple[Event, ...] | None:
         """Return the events that `read` would yield for a plain chunk; else None."""
-        if self.judges_texts or (plain := super().read_plain(message)) is None:
-            return None
-        self._meta = self._id_meta
-        return plain
+        return None if self.judges_texts else super().read_plain(message)
+
+    def take_plain(self, message: Mapping[str, Any], plain: PlainChunk) -> tuple[Event, ...] | None:
+        """Return the events of a plain chunk; None if `read` has to read it."""
+        events = None if self.judges_texts else super().take_plain(message, plain)
+        if events is not None:
+            self._meta = self._id_meta
+        return events
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back because it may have been the beginning of a tag."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.classification.finish_words import is_broken_off, standard_finish
 from streamweir.codec.base import Decoder
+from streamweir.codec.block_forms import BlockForms, object_in
 from streamweir.codec.coerce import and_extra, custom, leftover, message_meta, text_of, upstream_error
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.finish import CUT_SHORT, finish_error
-from streamweir.codec.message_template import TextFields
+from streamweir.codec.message_template import Piece, TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
 from streamweir.codec.text_form import TextForm
 from streamweir.dialects.anthropic.decode_blocks import Blocks
 from streamweir.dialects.anthropic.shared_words import CANCELLED, FINISH_REASONS, STATUSES
-from streamweir.events import Event, Interaction, Meta, SessionEnd, SessionStart
+from streamweir.events import Content, Event, Interaction, Meta, SessionEnd, SessionStart
 from streamweir.framing import Frame
 
 __all__ = ["AnthropicDecoder"]
@@ -51,6 +53,9 @@ _QUIET: Final = frozenset(
     for spelled in (json.dumps(message), json.dumps(message, separators=(",", ":")))
 )
 """Messages that mean nothing while no block has a value to be sent. Answers of one text have each of them."""
+_MANY: Final = 16
+"""With this many counts in the summary, a further message is decoded: not all of its counts may have a place.
+"""
 _OF_END: Final = frozenset({"type", "delta", "usage"})
 """The fields of the last messages that rules read."""
 
@@ -63,6 +68,28 @@ class AnthropicDecoder(Decoder):
         form=TextForm(
             '{"type":"content_block_delta","index":<number>,"delta":{"type":"text_delta","text":<text>}}'
         ),
+    )
+
+    block_forms: ClassVar = BlockForms(
+        begin=(
+            '{"type":"message_start","message":{',
+            '"model":<model=word>,?',
+            '"id":<id=word>,"type":"message","role":"assistant"',
+            ',"model":<later_model=word>?',
+            ',"content":[],"stop_reason":null,"stop_sequence":null',
+            ',"usage":<usage=object>}<blanks>}',
+        ),
+        quiet=(
+            '{"type":"content_block_start","index":<number>,',
+            '"content_block":{"type":"text","text":""}<blanks>}',
+        ),
+        ping=('{"type":"ping"<blanks>}',),
+        close=('{"type":"content_block_stop","index":<number><blanks>}',),
+        finish=(
+            '{"type":"message_delta","delta":{"stop_reason":<reason=word>,"stop_sequence":null}',
+            ',"usage":<counts=object><blanks>}',
+        ),
+        end=('{"type":"message_stop"<blanks>}',),
     )
 
     def __init__(self) -> None:
@@ -96,6 +123,22 @@ class AnthropicDecoder(Decoder):
         if not isinstance(message, dict):
             return (custom("message", message),)
         return self._read(message)
+
+    def read_block(self, found: re.Match[bytes]) -> Sequence[Event] | None:
+        """Return the events of a usual block; None before the answer, and while a call is incomplete."""
+        kind = found.lastgroup
+        if kind == "begin":
+            return self._begin(found)
+        if self._meta is None or not self._blocks.is_idle:
+            return None
+        if kind == "finish":
+            return self._finish(found)
+        return self._stop(None) if kind == "end" else ()
+
+    @property
+    def plain_piece(self) -> Piece | None:
+        """A text of the message that has begun."""
+        return None if self._meta is None else Content("", meta=self._meta)
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
@@ -137,6 +180,27 @@ class AnthropicDecoder(Decoder):
             origin |= {**(leftover(start, _START) or {}), **(beside or {})}
         meta = and_extra(self._meta, leftover(origin, ()))
         return (SessionStart(meta=meta), *self._count(start.get("usage")))
+
+    def _begin(self, found: re.Match[bytes]) -> Sequence[Event] | None:
+        """Return the start of a usual answer."""
+        message_id, model, later_model, usage = found.group("id", "model", "later_model", "usage")
+        counts = self._counts_in(usage)
+        if counts is None:
+            return None
+        model = model if later_model is None else later_model
+        fields = {"id": message_id.decode(), "usage": counts}
+        return self._start(fields if model is None else {**fields, "model": model.decode()}, None)
+
+    def _finish(self, found: re.Match[bytes]) -> Sequence[Event] | None:
+        """Note the counts and the stop reason of a usual answer."""
+        counts = self._counts_in(found["counts"])
+        if counts is None:
+            return None
+        return self._message_delta({"delta": {"stop_reason": found["reason"].decode()}, "usage": counts})
+
+    def _counts_in(self, group: bytes) -> dict[str, Any] | None:
+        """Return the counts of a usual block; None if the block has to be decoded."""
+        return object_in(group) if len(self._summary) < _MANY else None
 
     def _message_delta(self, message: Mapping[str, Any]) -> tuple[Event, ...]:
         delta = message.get("delta")

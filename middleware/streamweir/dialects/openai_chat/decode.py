@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
+from streamweir.codec.block_forms import BlockForms
 from streamweir.codec.coerce import custom
 from streamweir.codec.families.openai_chunks import is_completion
+from streamweir.codec.families.plain_chunks import PlainChunk
 from streamweir.codec.families.ragflow_chunks import RagflowChunkReader
-from streamweir.codec.message_template import TextFields
+from streamweir.codec.message_template import Piece, TextFields
 from streamweir.codec.suspension import SUSPENSION, asked_in, is_suspended
 from streamweir.codec.text_form import TextForm
 from streamweir.events import Error, Event, SessionEnd
@@ -17,8 +20,21 @@ from streamweir.framing import Frame
 
 __all__ = ["OpenAIChatDecoder"]
 
+_AFTER_DELTA: Final = (
+    ',"logprobs":null?',
+    ',"finish_reason":null?',
+    ',"logprobs":null?',
+    "}]",
+    ',"usage":null?',
+    ',"obfuscation":<string>?',
+    "}",
+)
+"""The parts of a usual chunk after its delta."""
+
 _CANCELLED: Final = "cancelled"
 """The code of an error that means that the run was stopped on request."""
+
+_BEGIN: Final = PlainChunk("", None)
 
 
 class OpenAIChatDecoder(Decoder):
@@ -46,6 +62,30 @@ class OpenAIChatDecoder(Decoder):
             ',"obfuscation":<ignored>?',
             "}",
         ),
+    )
+
+    block_forms: ClassVar = BlockForms(
+        begin=(
+            '{"id":<id=word>,"object":"chat.completion.chunk","created":<number>,"model":<model=word>',
+            ',"service_tier":<string_or_null>?',
+            ',"system_fingerprint":<fingerprint=word_or_null>?',
+            ',"choices":[{"index":0,"delta":{"role":"assistant","content":""',
+            ',"refusal":null?',
+            "}",
+            *_AFTER_DELTA,
+        ),
+        finish=(
+            '{"id":<string>,"object":"chat.completion.chunk","created":<number>,"model":<string>',
+            ',"service_tier":<string_or_null>?',
+            ',"system_fingerprint":<string_or_null>?',
+            ',"choices":[{"index":0,"delta":{',
+            '"content":""?',
+            "}",
+            ',"logprobs":null?',
+            ',"finish_reason":<reason=word>',
+            *_AFTER_DELTA[2:],
+        ),
+        done=("[DONE]",),
     )
 
     judges_texts = False  # until a chunk is RAGFlow's
@@ -83,6 +123,32 @@ class OpenAIChatDecoder(Decoder):
         self._begun = True
         self.complete = self.complete or self._chunks.complete
         return plain
+
+    def read_block(self, found: re.Match[bytes]) -> Sequence[Event] | None:
+        """Return the events of a usual chunk; None if it belongs to more than a plain answer."""
+        kind, chunks = found.lastgroup, self._chunks
+        if kind == "begin":
+            message_id, model, fingerprint = found.group("id", "model", "fingerprint")
+            message = {"id": message_id.decode(), "model": model.decode()}
+            if fingerprint:
+                message["system_fingerprint"] = fingerprint.decode()
+            events = chunks.take_plain(message, _BEGIN)
+        elif chunks.plain_piece is None and not chunks.complete:
+            return None
+        elif kind == "finish":
+            events = chunks.take_plain({}, PlainChunk("", found["reason"].decode()))
+        else:
+            self.complete = True
+            return ()
+        if events is not None:
+            self._begun = True
+            self.complete = self.complete or chunks.complete
+        return events
+
+    @property
+    def plain_piece(self) -> Piece | None:
+        """A text of the answer that has begun, unless it has calls, reasoning or an end."""
+        return self._chunks.plain_piece
 
     def accepts_text(self, text: str) -> bool:
         """Return False for RAGFlow's texts that may report a failure or hold thinking."""

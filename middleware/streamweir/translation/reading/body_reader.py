@@ -10,14 +10,11 @@ from streamweir.codec.base import Decoder
 from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
 from streamweir.framing import Frame, SniffingParser
 from streamweir.framing.control_bytes import CR, LF
-from streamweir.translation.items import FrameItems, TextRun
-from streamweir.translation.reading.frame_reader import GAP_BYTES, FrameReader
-from streamweir.translation.reading.text_blocks import (
-    AnySurroundings,
-    TextBlocks,
-    holds_block,
-    usual_surroundings,
-)
+from streamweir.translation.items import FrameItems, TextRun, frame_of_run, raising
+from streamweir.translation.reading.empty_frames import GAP_BYTES
+from streamweir.translation.reading.formed_blocks import begin_with_usual, read_formed
+from streamweir.translation.reading.frame_reader import FrameReader
+from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, holds_block
 
 __all__ = ["BodyReader"]
 
@@ -122,6 +119,8 @@ class BodyReader:
         """
         if self._usual is not None and (begin := self._begin_with_texts(data)) is not None:
             return begin
+        if self._frames.forms is not None and (formed := self._read_formed(data)) is not None:
+            return formed
         decoder = self._frames.decoder
         next_around, is_tried = self.next_around, self.around is not None
         is_short = len(data) < _SHORT and (
@@ -134,6 +133,19 @@ class BodyReader:
             return self._read_frames(data)
         return self._read_blocks(data, is_tried=is_tried)
 
+    def _read_formed(self, data: bytes) -> Iterable[FrameItems] | None:
+        """Return the items of a read whose first blocks have a declared form; None for any other read."""
+        parser = self.parser
+        if self._unread or len(data) > self._limit or parser.raw_in or not parser.is_at_boundary:
+            return None
+        if (formed := read_formed(data, self._frames, parser)) is None:
+            return None
+        self.around = self.next_around = formed.around
+        if formed.around is not None:
+            self._blocks.know(formed.around)
+        stop = formed.stop
+        return formed.items if stop == len(data) else chain(formed.items, self._rest_of(data[stop:]))
+
     def expect_texts(self, fields: TextFields) -> None:
         """Note that the body may begin with the usual texts of its dialect; call it before the first byte."""
         self._usual = fields
@@ -143,15 +155,15 @@ class BodyReader:
         usual, self._usual = self._usual, None
         if usual is None or len(data) > self._limit:
             return None
-        for around in usual_surroundings(usual):
-            texts, stop = around.first_run_in(data)
-            if texts and self._frames.begin_with_texts(around.template):
-                self.parser.note_sse_blocks()
-                self._blocks.know(around)
-                self.around = self.next_around = around
-                run = self.as_read(around.template.event, texts, data[:stop])
-                return (run,) if stop == len(data) else chain((run,), self._rest_of(data[stop:]))
-        return None
+        begun = begin_with_usual(data, self._frames, usual)
+        if begun is None:
+            return None
+        around, texts, stop = begun
+        self.parser.note_sse_blocks()
+        self._blocks.know(around)
+        self.around = self.next_around = around
+        run = self.as_read(around.template.event, texts, data[:stop])
+        return (run,) if stop == len(data) else chain((run,), self._rest_of(data[stop:]))
 
     def _rest_of(self, data: bytes) -> Iterator[FrameItems]:
         """Read the bytes after the first texts, as if they were a later read."""
@@ -167,7 +179,7 @@ class BodyReader:
         try:
             return self._read_alone(found[0], data)
         except Exception as error:
-            return _raised(error)
+            return raising(error)
 
     def _read_alone(self, frame: Frame, data: bytes) -> Sequence[FrameItems]:
         """Read a frame that takes up all of `data`."""
@@ -326,7 +338,7 @@ class BodyReader:
                         raws.append(raw)
                     continue
                 if texts and template is not None:
-                    yield [TextRun(template.event, texts)], _joined(raws)
+                    yield [TextRun(template.event, texts)], frame_of_run(raws)
                     texts, raws = [], []
                 for read in frames.read(frame) if is_read else self._unread_frame(frame):  # noqa: UP028
                     yield read
@@ -334,10 +346,10 @@ class BodyReader:
                 accepts_text = decoder.accepts_text if decoder.judges_texts else None
         except Exception:  # the texts before it count
             if texts and template is not None:
-                yield [TextRun(template.event, texts)], _joined(raws)
+                yield [TextRun(template.event, texts)], frame_of_run(raws)
             raise
         if texts and template is not None:
-            yield [TextRun(template.event, texts)], _joined(raws)
+            yield [TextRun(template.event, texts)], frame_of_run(raws)
         if frames.templates.current is not None:
             learned_from = frame if is_at_boundary and is_text else None
             self._note_boundary(frames.templates.current, begun, data, learned_from)
@@ -384,14 +396,3 @@ class BodyReader:
     def _is_read(self, frame: Frame) -> bool:
         """Return whether a frame is to be decoded: not a gap, and not after the end of the stream."""
         return frame.raw is None or not (frame.is_gap or self.has_ended)
-
-
-def _raised(error: Exception) -> Iterator[FrameItems]:
-    """Return an iterator that raises an exception, as the iterator of a parser does."""
-    yield from ()
-    raise error
-
-
-def _joined(raws: list[bytes]) -> Frame | None:
-    """Return one frame with the bytes of the frames of a text run; None if they are not kept."""
-    return Frame(b"", raw=b"".join(raws)) if raws else None

@@ -10,7 +10,8 @@ import msgspec
 
 from streamweir.classification import FailureInBody
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, Decoder
-from streamweir.codec.current_template import MessageTemplates
+from streamweir.codec.block_forms import BlockForms
+from streamweir.codec.current_template import NO_FRAME, MessageTemplates
 from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
@@ -23,6 +24,7 @@ from streamweir.framing import Frame
 from streamweir.options.limits import Limits
 from streamweir.translation.items import FrameItems, SafeEvent, StreamItem, TextRun
 from streamweir.translation.reading.decode_stats import DecodeStats
+from streamweir.translation.reading.empty_frames import EMPTY_BYTES, MIN_EMPTY
 from streamweir.translation.reading.first_output import NO_ERROR, FirstOutput, find_output
 from streamweir.translation.reading.marked_event import event_in
 from streamweir.translation.reading.provenance import Provenance
@@ -30,15 +32,6 @@ from streamweir.translation.reading.unreadable import Unreadable
 from streamweir.translation.report import invalid_text_warning
 
 __all__ = ["FrameReader"]
-
-GAP_BYTES: Final = 128
-"""Bytes that a gap between two copied frames counts in `stream_bytes`, like a text of that length."""
-
-EMPTY_BYTES: Final = 1024
-"""Bytes that a message counts in `stream_bytes` if it has no event, or an event that no rule knows."""
-
-MIN_EMPTY: Final = 1 << 20
-"""The least budget of bytes for gaps and empty messages, even if `stream_bytes` is smaller."""
 
 _FEW: Final = 4
 """The events of a small frame are taken without counting if there are at most this many."""
@@ -69,6 +62,8 @@ class FrameReader:
         templates: the templates of its texts; set with the decoder.
         started: an event has been read.
         first_output: the first output that has been read; None before. Never cleared.
+        forms: the forms of blocks that need not be decoded; None if frames have to be read one by one.
+        empty_left: the bytes that may still be counted for frames that have no meaning.
         takes_marked: read the events that this process puts into the stream as text (`marked_event`).
         errors_for_users: the texts of failures are written for users, unless an event says otherwise.
         unreadable: counts frames that could not be read.
@@ -77,6 +72,7 @@ class FrameReader:
 
     decoder: Decoder | None = None
     started = False
+    forms: BlockForms | None = None
     takes_marked = False
     errors_for_users = False
     first_output: FirstOutput | None = None
@@ -102,10 +98,7 @@ class FrameReader:
         self._most = GROWTH * limits.event_bytes
         self._most_of_few = -1
         """The most bytes of a frame whose few events need not be counted; set with the dialect."""
-        self._empty_left = limits.stream_bytes if limits.stream_bytes > MIN_EMPTY else MIN_EMPTY
-        """The bytes that may still be counted for frames without an event, or with an event that no rule
-        knows.
-        """
+        self.empty_left = limits.stream_bytes if limits.stream_bytes > MIN_EMPTY else MIN_EMPTY
         self._raw = raw
         self.takes_marked = False  # read for each event, which takes longer on the class
 
@@ -118,9 +111,12 @@ class FrameReader:
             self._most_of_few = largest_frame_of(_FEW, self._most)
         self._decode = decoder.decode if is_ours else partial(checked_events, decoder.decode)
         self.errors_for_users = decoder.errors_for_users
-        self.templates = MessageTemplates(None if self._raw else decoder.text_fields)
         if self._raw:
+            self.templates = MessageTemplates(None)
             self._provenance = Provenance(dialect.name)
+        else:
+            self.templates = MessageTemplates(decoder.text_fields)
+            self.forms = decoder.block_forms
 
     def collect(self, collector: TurnCollector) -> None:
         """Give `collector` each frame before it is decoded; call it after `read_as`."""
@@ -132,6 +128,7 @@ class FrameReader:
 
         self._decode = take_and_decode
         self._makes_runs = False
+        self.forms = None
 
     @property
     def holds_back(self) -> bool:
@@ -205,11 +202,28 @@ class FrameReader:
         decoder = self.decoder
         if self._raw or decoder is None or decoder.judges_texts or not decoder.begin_with_text():
             return False
+        self.note_texts(template)
+        return True
+
+    def note_texts(self, template: MessageTemplate) -> None:
+        """Note that a first text was not decoded; `template` is that of the texts after it."""
         self.started = self.stats.has_any = self._is_under_way = True
         self.stats.messages += 1
-        self.first_output = NO_ERROR
+        if self.first_output is None:
+            self.first_output = NO_ERROR
         self.templates.current = template
-        return True
+
+    def note_block(self, events: Sequence[Event]) -> None:
+        """Note the events of a block that was read by its form."""
+        if events:
+            self.started = True
+            self.stats.messages += 1
+            if not self.stats.has_any:
+                self._note_stats(events, NO_FRAME)
+            self.note_output(events)
+        else:
+            self.count_empty(EMPTY_BYTES)
+        self.templates.note(NO_FRAME, events[0] if len(events) == 1 else None)
 
     def _read_one(self, event: Event, frame: Frame) -> list[FrameItems]:
         """Return a frame of one event with its items, of a stream that has started; not with `raw`."""
@@ -253,8 +267,8 @@ class FrameReader:
         Raises:
             LimitExceeded: there was too much such input.
         """
-        self._empty_left -= size
-        if self._empty_left < 0:
+        self.empty_left -= size
+        if self.empty_left < 0:
             raise LimitExceeded("more messages than allowed mean nothing")
 
     def hold(self, frame: Frame) -> None:
@@ -351,14 +365,11 @@ class FrameReader:
 
     def release(self) -> list[FrameItems]:
         """Return the frame that was held back, because another frame has followed."""
-        held, self._error_only = self._error_only, None
+        held = self._take_held()
         if held is None:
             return []
         self.stats.messages += 1
         self._note_stats(held.events, held.frame)
-        if held.frame.raw is not None:
-            held.frame.raw += self._held
-            self._held = b""
         self.started = self.started or bool(held.events)
         self.note_output(held.events, held.frame)
         shown = self._provenance
@@ -367,13 +378,15 @@ class FrameReader:
 
     def error_only_events(self) -> Iterator[FrameItems]:
         """Yield the held-back failure with its frame, at the end of the body."""
+        if (held := self._take_held()) is not None:
+            yield self.failure_event(held.failure), held.frame
+
+    def _take_held(self) -> ErrorOnlyBody | None:
         held, self._error_only = self._error_only, None
-        if held is None:
-            return
-        if held.frame.raw is not None:
+        if held is not None and held.frame.raw is not None:
             held.frame.raw += self._held
             self._held = b""
-        yield self.failure_event(held.failure), held.frame
+        return held
 
     def failure_event(self, failure: FailureInBody) -> list[StreamItem]:
         """Return the error event of a body that consists only of a failure."""

@@ -58,9 +58,12 @@ class TextBlocks:
         """Return the surroundings of the texts of a template; None if they are unknown."""
         return None if template is None else self._learned.get(template, _UNKNOWN)[0]
 
-    def know(self, around: Surroundings) -> None:
+    def know(self, around: AnySurroundings) -> None:
         """Set surroundings that need not be learned."""
-        self._learned[around.template] = around, 1
+        learned = self._learned
+        if len(learned) >= _KEPT:
+            del learned[next(iter(learned))]
+        learned[around.template] = around, 1
 
     def end_of_probe(
         self, template: MessageTemplate | None, data: bytes, begin: int, framing: str | None
@@ -92,9 +95,7 @@ class TextBlocks:
         """
         learned = self._learned
         if template not in learned and (usual := _usual_block(template, frame.data, block)) is not None:
-            if len(learned) >= _KEPT:
-                del learned[next(iter(learned))]
-            learned[template] = usual, 1
+            self.know(usual)
             return usual
         framing = parser.framing
         before = block.rpartition(frame.data)[0]  # the frames before it may be the same

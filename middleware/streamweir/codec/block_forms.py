@@ -1,0 +1,109 @@
+"""The forms of a dialect's usual SSE blocks, by which a decoder reads them without parsing their JSON.
+
+    event: message_start
+    data: {"type":"message_start","message":{"id":"<id=word>","type":"message", ... ,"usage":<usage=object>}}
+
+A short answer is mostly a beginning and an end, which take ten times as long as a text if each is cut into
+lines, parsed and compared field by field. If a dialect declares their forms, one match shows that a block is
+such a message, and has its values. Nothing is learned from a stream, and nothing is kept after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+__all__ = ["BLOCK_END", "STRICT_PLACES", "BlockForms", "block_expression", "message_expression", "object_in"]
+
+BLOCK_END: Final = b"\n\n"
+_WORD: Final = r'"[ !#-\[\]-~]{0,256}+"'
+_FIELDS: Final = r"[ -\[\]-z|~]{0,160}+"
+_OBJECT: Final = rf"\{{{_FIELDS}(?:\{{{_FIELDS}\}}{_FIELDS}){{0,2}}+\}}"
+
+STRICT_PLACES: Final[Mapping[str, str]] = {
+    "<string>": _WORD,
+    "<string_or_null>": f"(?:{_WORD}|null)",
+    "<number>": "(?:0|[1-9][0-9]{0,14}+)",
+    "<blanks>": " {0,64}+",
+}
+"""The places of a message that is not parsed: short strings of printable ASCII without escapes, and whole
+numbers.
+"""
+_NAMED: Final = re.compile(r"<([a-z_]+)=(word|word_or_null|object)>")
+_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_BEGIN: Final = r"(?P<begin>(?:event: (?P<name>[\w.-]{1,64}+)\n)?+data: ?+)"
+
+
+class BlockForms:
+    """The forms of SSE blocks that `Decoder.read_block` reads.
+
+    The dialect promises that `read_block` returns the events that `decode` would return for the message, and
+    leaves the decoder in the same state, whatever the name of the block.
+
+    Args:
+        forms: for each kind, the parts of the JSON of its message, in the notation of `TextForm`. In addition
+            `<name=word>` is a string whose value is the group `name` of the match, `<name=word_or_null>` such
+            a string or null, `<name=object>` the JSON of an object, and `<blanks>` any spaces. Strings that
+            are long, or hold more than printable ASCII without escapes, do not match. No name occurs twice.
+
+    Attributes:
+        forms: the argument.
+    """
+
+    def __init__(self, **forms: Iterable[str]) -> None:
+        self.forms = forms
+
+    @cached_property
+    def pattern(self) -> re.Pattern[bytes]:
+        """Matches one block. `lastgroup` of the match is the kind of the block."""
+        kinds = "|".join(
+            f"(?P<{kind}>{message_expression(parts, STRICT_PLACES)})" for kind, parts in self.forms.items()
+        )
+        return re.compile(f"(?:event: [\\w.-]{{1,64}}+\n)?+data: ?+(?:{kinds})\n\n".encode())
+
+
+def object_in(group: bytes) -> dict[str, Any] | None:
+    """Return the value of a group `<name=object>`; None if the message has to be decoded."""
+    try:
+        return _object(group)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def message_expression(parts: Iterable[str], places: Mapping[str, str]) -> str:
+    """Return the regular expression of a message.
+
+    Args:
+        parts: the parts of the form; see `TextForm`.
+        places: the expressions of the places in them.
+    """
+    return "".join(_expression(part, places) for part in parts)
+
+
+def block_expression(parts: Iterable[str], places: Mapping[str, str]) -> str:
+    """Return the expression of a block with a message: the group `begin` has the bytes before the message,
+    and `name` the name of the block.
+    """
+    return f"{_BEGIN}{message_expression(parts, places)}\n\n"
+
+
+def _expression(part: str, places: Mapping[str, str]) -> str:
+    """Return the regular expression of a part."""
+    is_optional = part.endswith("?")
+    expression = re.escape(part.removesuffix("?")).replace(",", ", ?").replace(":", ": ?")
+    for place, pattern in places.items():
+        expression = expression.replace(place, pattern)
+    expression = _NAMED.sub(_named, expression)
+    return f"(?:{expression})?" if is_optional else expression
+
+
+def _named(found: re.Match[str]) -> str:
+    name, kind = found.groups()
+    if kind == "object":
+        return f"(?P<{name}>{_OBJECT})"
+    word = f'"(?P<{name}>{_WORD[1:-1]})"'
+    return word if kind == "word" else f"(?:{word}|null)"

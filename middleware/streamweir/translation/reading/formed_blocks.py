@@ -1,0 +1,119 @@
+"""Reads the blocks of a body that have a form which the dialect declares, without the parser and the JSON.
+
+    beginning    event: message_start ...          by `Decoder.read_block`
+    first text   event: content_block_delta ...    by `TextFields.form`, which shows its surroundings
+    more texts   event: content_block_delta ...    by these surroundings
+    end          event: message_stop ...           by `Decoder.read_block`
+
+Any other block, and any block that is cut by the network, is for the parser and `Decoder.decode`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from streamweir.codec.block_forms import BLOCK_END
+from streamweir.codec.message_template import Piece, TextFields
+from streamweir.events import SessionEnd
+from streamweir.framing import SniffingParser
+from streamweir.translation.items import FrameItems, TextRun
+from streamweir.translation.reading.changing_surroundings import ChangingSurroundings
+from streamweir.translation.reading.empty_frames import EMPTY_BYTES
+from streamweir.translation.reading.frame_reader import FrameReader
+from streamweir.translation.reading.surroundings import Surroundings
+from streamweir.translation.reading.text_blocks import AnySurroundings, usual_surroundings
+
+__all__ = ["FormedBlocks", "begin_with_usual", "read_formed"]
+
+
+class FormedBlocks(NamedTuple):
+    """The blocks at the beginning of a read that have been read.
+
+    Attributes:
+        items: the items of the blocks.
+        stop: the end of the last of these blocks.
+        around: the surroundings of the texts at their end; None if there are no texts.
+    """
+
+    items: Sequence[FrameItems]
+    stop: int
+    around: AnySurroundings | None = None
+
+
+def begin_with_usual(
+    data: bytes, frames: FrameReader, usual: TextFields
+) -> tuple[AnySurroundings, list[str], int] | None:
+    """Read the usual texts with which a body begins; they need no template of the stream.
+
+    Args:
+        data: the first read; not longer than an event may be.
+        frames: reads the frames of the body.
+        usual: the text fields of the dialect.
+
+    Returns:
+        The surroundings of the texts, the texts, and the end of the last one; None for any other read.
+    """
+    for around in usual_surroundings(usual):
+        texts, stop = around.first_run_in(data)
+        if texts and frames.begin_with_texts(around.template):
+            return around, texts, stop
+    return None
+
+
+def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> FormedBlocks | None:
+    """Read the blocks at the beginning of a read, up to the first one of another form.
+
+    Args:
+        data: a read that begins at a boundary; not longer than an event may be.
+        frames: reads the frames of the body; it has `forms`.
+        parser: the parser of the body.
+
+    Returns:
+        None if the first block has no declared form, or has to be decoded.
+    """
+    decoder, forms = frames.decoder, frames.forms
+    if decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
+        return None
+    match, stop = forms.pattern.match, 0
+    items: list[FrameItems] = []
+    while (found := match(data, stop)) is not None and frames.empty_left >= EMPTY_BYTES:
+        events = decoder.read_block(found)
+        if events is None:
+            break
+        stop = found.end()
+        frames.note_block(events)
+        if events:
+            items.append((events, None))
+            if type(events[-1]) is SessionEnd:
+                break
+    around, piece = None, None
+    if stop < len(data) and frames.templates.current is None and found is None:
+        piece = decoder.plain_piece
+    if piece is not None:
+        known = _around_text_at(stop, data, piece, decoder.text_fields, parser)
+        texts, end = (None, 0) if known is None else known.run_in(data, stop, tries_all=True)
+        if known is not None and texts is not None:
+            frames.note_texts(known.template)
+            items.append(([TextRun(known.template.event, texts)], None))
+            around, stop = known, end
+    if not stop:
+        return None
+    if parser.chosen is None:
+        parser.note_sse_blocks()
+    return FormedBlocks(items, stop, around)
+
+
+def _around_text_at(
+    begin: int, data: bytes, piece: Piece, fields: TextFields | None, parser: SniffingParser
+) -> AnySurroundings | None:
+    """Return the surroundings of the text in a block; None if the block is no text of the declared form."""
+    if fields is None or fields.form is None:
+        return None
+    found = fields.form.block_at(data, begin, piece, fields)
+    if found is None:
+        return None
+    template, before = found
+    if template.is_constant:
+        return Surroundings(template, before, BLOCK_END)
+    return ChangingSurroundings(template, before, BLOCK_END, parser.note_id)
