@@ -94,10 +94,10 @@ class EventWriter:
                 text = one_line(text)
             return [b'[%d,"%b",%b,%b]' % (timestamp, self._kind, text, self._rest)]
         head, tail = b'[%d,"%b",' % (timestamp, self._kind), b",%b]" % self._rest
-        lines = _lines(texts)
+        lines = _lines(texts)[:-1]
         if not lines.isascii():
             lines = one_line(lines)
-        return [head + text + tail for text in lines.split(b"\n")[:-1]]
+        return b"".join((head, lines.replace(b"\n", tail + b"\n" + head), tail)).split(b"\n")
 
 
 def _fields(event: Event) -> dict[str, Any]:
