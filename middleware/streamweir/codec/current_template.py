@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from streamweir.classification.failure_signs import reports_failure
+from streamweir.codec.growing_template import GrowingTemplate, is_whole_text
 from streamweir.codec.message_template import CountingTemplate, MessageTemplate, Piece, TextFields, are_alike
 from streamweir.events import Content, Error, Event, SessionEnd, Thinking
 from streamweir.framing import Frame
@@ -19,6 +20,9 @@ _LONGEST_COMPARED: Final = 4 << 10
 
 _LONGEST_USUAL: Final = 256 << 10
 """The longest message compared with the usual message, in bytes: the comparison reads the text twice."""
+
+_MOST_GROWING: Final = 8
+"""The most templates of whole texts that one stream learns."""
 
 _TEXTS: Final = frozenset({Content, Thinking})
 
@@ -36,18 +40,37 @@ class MessageTemplates:
     dialect are stateless, it stays in force behind a message that means one event other than a text, an end
     or an error.
 
+    For messages that hold all of a text so far, the template of the first one is in force from the second one
+    on (`GrowingTemplate`).
+
     Args:
         fields: the text fields of the dialect; None: every message is decoded.
 
     Attributes:
         current: the template in force; None if no template is in force.
+        takes_whole: whole texts have templates, too; may be cleared before the first message.
         is_text: the message that was noted last is a text, with the template in force if there is one.
     """
 
-    __slots__ = ("_fields", "_frame", "_known", "_piece", "_row", "current", "is_text")
+    __slots__ = (
+        "_fields",
+        "_frame",
+        "_growing",
+        "_growing_left",
+        "_known",
+        "_piece",
+        "_row",
+        "current",
+        "is_text",
+        "takes_whole",
+    )
 
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
+        self.takes_whole = fields is not None and fields.grows
+        self._growing: GrowingTemplate | None = None
+        """The template of the latest whole text, which may not be in force yet."""
+        self._growing_left = _MOST_GROWING
         self.is_text = False
         self._piece: Piece | None = None
         self._frame = NO_FRAME
@@ -74,6 +97,8 @@ class MessageTemplates:
         if piece is None:
             self.current = self._piece = None
             self._frame, self._row = NO_FRAME, 0
+            if self.takes_whole and is_whole_text(cast("Piece", event)):
+                self._note_whole(frame, cast("Piece", event), fields)
             return
         if self.current is None or not self.current.matches(piece, frame):
             self._row = 0 if last is None else self._row + 1
@@ -94,6 +119,18 @@ class MessageTemplates:
         self._piece, self._frame, self._row = None, NO_FRAME, 0
         if event is None or type(event) in _ENDS or not fields.is_stateless:
             self.current = None
+
+    def _note_whole(self, frame: Frame, event: Piece, fields: TextFields) -> None:
+        """Note that a message was decoded to all of a text so far."""
+        growing = self._growing
+        if len(frame.data) > _LONGEST_USUAL:
+            growing = None
+        elif growing is not None and growing.renew(frame, event):
+            self.current, self.is_text = growing, True
+        elif self._growing_left:
+            self._growing_left -= 1
+            growing = GrowingTemplate.learn(frame, event, fields)
+        self._growing = growing
 
     def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
         """Return a template that reads `frame` and an earlier message as the decoder did; else None."""

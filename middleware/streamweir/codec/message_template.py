@@ -23,7 +23,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self
 
 import msgspec
 
@@ -76,6 +76,9 @@ class TextFields:
         prefix: matches the constant bytes that a dialect writes before the JSON of a message.
         is_stateless: a message with only a text means the same, whatever messages other than texts were read
             before it. Its template then stays in force behind such messages.
+        grows: a message may hold all of the text so far (`whole` is `snapshot`). If one was read as only
+            that, the same message with a longer text is read as only the longer text, unless
+            `Decoder.accepts_text` returns False for what is new in it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (a declaration)
@@ -88,6 +91,7 @@ class TextFields:
         prefix: re.Pattern[bytes] = _NO_PREFIX,
         form: TextForm | None = None,
         is_stateless: bool = False,
+        grows: bool = False,
     ) -> None:
         self.texts = texts
         self.form = form
@@ -97,6 +101,7 @@ class TextFields:
         self.prefix = prefix
         self.usual = usual
         self.is_stateless = is_stateless
+        self.grows = grows
 
     @cached_property
     def known(self) -> tuple[MessageTemplate, ...]:
@@ -122,9 +127,16 @@ class Hole(NamedTuple):
 class MessageTemplate:
     """The bytes of a message around its text.
 
+    Class attributes:
+        grows: the texts are those of `GrowingTemplate`.
+
     Attributes:
         event: the event of the message; its text is replaced.
+        known: see `GrowingTemplate`; empty for any other one.
     """
+
+    grows: ClassVar[bool] = False
+    known = b""
 
     __slots__ = (
         "_after",
@@ -161,7 +173,7 @@ class MessageTemplate:
         self._ignored_after = tuple(reversed(ignored_after))
 
     @classmethod
-    def learn(cls, frame: Frame, event: Piece, fields: TextFields) -> MessageTemplate | None:
+    def learn(cls, frame: Frame, event: Piece, fields: TextFields) -> Self | None:
         """Return the template of `frame`, which was read as the one event `event`; None if none fits."""
         data = frame.data
         prefix = fields.prefix.match(data)
@@ -199,17 +211,27 @@ class MessageTemplate:
             end: the beginning of the second edge.
         """
         try:
-            for constant in self._ignored_before:
-                stop = data.index(constant, begin, end)
-                _ignored(data[begin:stop])
-                begin = stop + len(constant)
-            for constant in self._ignored_after:
-                start = data.rindex(constant, begin, end)
-                _ignored(data[start + len(constant) : end])
-                end = start
+            if self._ignored_before or self._ignored_after:
+                begin, end = self._text_bounds(data, begin, end)
             return _text(data[begin:end]) or None
         except _REFUSALS:
             return None
+
+    def _text_bounds(self, data: bytes, begin: int, end: int) -> tuple[int, int]:
+        """Return where the text begins and ends in a message, between the ignored values; see `text_in`.
+
+        Raises:
+            MsgspecError, ValueError: the message does not fit.
+        """
+        for constant in self._ignored_before:
+            stop = data.index(constant, begin, end)
+            _ignored(data[begin:stop])
+            begin = stop + len(constant)
+        for constant in self._ignored_after:
+            start = data.rindex(constant, begin, end)
+            _ignored(data[start + len(constant) : end])
+            end = start
+        return begin, end
 
     @property
     def constants(self) -> tuple[bytes, ...]:

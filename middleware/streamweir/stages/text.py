@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from sys import getsizeof
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, get_args
 from zlib import crc32
 
 import msgspec
 
 from streamweir.codec.completion import COMPLETION
+from streamweir.errors import ConfigurationError
 from streamweir.events import (
     Content,
     Data,
@@ -34,6 +35,7 @@ from streamweir.stages.text_digest import KEPT_CHARACTERS, TextDigest
 __all__ = ["FullText", "TextDeduplication"]
 
 FullText = Literal["dedupe", "append", "replace"]
+_FULL_TEXTS: Final = frozenset(get_args(FullText))
 
 _MESSAGE: Final = 1200
 """Bytes that a message kept as length and hash takes, without its ids."""
@@ -77,6 +79,9 @@ class TextDeduplication:
             again (`append`), or send all of it as a replacement (`replace`).
         room: roughly how many bytes may be remembered; beyond that, the oldest is completed and forgotten.
         sanitizer: the sanitizer of the stream, for events that this stage makes, which have not passed it.
+
+    Raises:
+        ConfigurationError: `full_text` is unknown.
     """
 
     handles: ClassVar[frozenset[type[Event]]] = frozenset(
@@ -92,6 +97,8 @@ class TextDeduplication:
     def __init__(
         self, full_text: FullText = "dedupe", room: int = EVENT_BYTES, sanitizer: ErrorSanitizer | None = None
     ) -> None:
+        if full_text not in _FULL_TEXTS:
+            raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
         self._full_text = full_text
         self._sanitizer = sanitizer
         kept = room // _TEXTS_PER_ROOM
@@ -144,6 +151,14 @@ class TextDeduplication:
         message.all.append(text)
         if message.segment is not None:
             message.segment.append(text)
+
+    def continues(self, event: Content | Thinking) -> bool:
+        """Return whether the whole text `event` is exactly what was sent; `go_on` may then follow it."""
+        message = self._messages.get(_key(event))
+        if message is None or not message.all.is_exactly(event.content):
+            return False
+        self._current = message
+        return True
 
     def _last_beside(self, key: _Key) -> _Key | None:
         """Return the key of the last message in the channel of `key`."""

@@ -81,6 +81,14 @@ class TextDigest:
             return whole.lstrip()[len(bare) :]
         return None
 
+    def is_exactly(self, whole: str) -> bool:
+        """Return whether `whole` is the text, character by character."""
+        if len(whole) != self.length:
+            return False
+        if self._hash is not None:
+            return self._new_part_by_hash(whole, self._hash.copy()) is not None
+        return "".join(self._pieces) == whole
+
     def shares_beginning(self, whole: str) -> bool:
         """Return whether more than half of `whole` equals the beginning of the text; False for long texts."""
         if self._hash is not None or not self.length:

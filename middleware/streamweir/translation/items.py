@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import msgspec
 
@@ -21,6 +21,8 @@ __all__ = [
     "raising",
 ]
 
+_text: Final = msgspec.json.Decoder(str).decode
+
 
 @final
 class TextRun(msgspec.Struct, frozen=True, gc=False):
@@ -28,15 +30,26 @@ class TextRun(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         event: an event with the common fields. A later run with the same object continues the same text.
-        texts: the texts; neither the list nor a text is empty.
+        texts: the texts; neither the list nor a text is empty. If `event.whole` is `snapshot`, each event of
+            the run holds all of its text so far, and `texts` are what each adds to it.
+        whole: the JSON of the whole text after the last of them, without its last quote; empty if the texts
+            are pieces.
     """
 
     event: Content | Thinking
     texts: list[str]
+    whole: bytes = b""
 
     def __iter__(self) -> Iterator[Content | Thinking]:
         """Yield the events of the run."""
-        return map(self.event.with_text, self.texts)
+        return self._wholes() if self.whole else map(self.event.with_text, self.texts)
+
+    def _wholes(self) -> Iterator[Content | Thinking]:
+        whole = _text(self.whole + b'"')
+        end = len(whole) - sum(map(len, self.texts))
+        for text in self.texts:
+            end += len(text)
+            yield msgspec.structs.replace(self.event, content=whole[:end])
 
 
 @final

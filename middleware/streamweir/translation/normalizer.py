@@ -134,14 +134,15 @@ class StreamNormalizer:
         body = self._body
         around = body.around
         if around is not None and size <= self._event_limit and (texts := around.texts_in(data)):
-            piece, raw = around.template.event, data
+            template, raw = around.template, data
         elif body.next_around is not None and (found := body.read_texts(data)) is not None:
-            piece, texts, raw = found
+            template, texts, raw = found
         else:
             self._take(self.reader.feed(data))
             return
+        piece = template.event
         if not self.pipeline.push_more(piece, texts, raw):
-            self._take((body.as_read(piece, texts, raw),))
+            self._take((body.as_read(template, texts, raw),))
         elif self._collector is not None:
             self._collector.take_texts(piece, texts)
 
@@ -279,7 +280,7 @@ class StreamNormalizer:
         """Push the items of a frame whose bytes are kept; hold its end back if the frame is copied."""
         pipeline, first = self.pipeline, items[0] if items else None
         if type(first) is TextRun and not self._held_end:
-            if not pipeline.push_more(first.event, first.texts, frame.raw):
+            if first.whole or not pipeline.push_more(first.event, first.texts, frame.raw):
                 pipeline.take_frame(items, frame)
             return
         if self._held_end:

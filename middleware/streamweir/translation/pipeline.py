@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from streamweir.codec.short_names import with_short_names
-from streamweir.errors import ConfigurationError, ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
+from streamweir.errors import ErrorInfo, LimitExceeded, NotTheDialect, Reason, error_info
 from streamweir.events import Content, Event, Meta, SessionEnd, Stamp, Thinking, Warning
 from streamweir.framing import Frame
 from streamweir.metadata import unix_milliseconds
@@ -25,6 +25,7 @@ from streamweir.stages import (
     error_event,
     routes,
 )
+from streamweir.translation.growing_runs import piece_of
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 from streamweir.translation.pipeline_watcher import PipelineWatcher, note_rest
 from streamweir.translation.run_sinks import has_one_writer, write_run_to_all
@@ -41,7 +42,6 @@ _LAST_STAGE: Final = len(_STAGES) - 1
 _REPLACING: Final = frozenset({_STAGES.index(ErrorSanitizer), _STAGES.index(TextDeduplication)})
 _MOST_KEPT: Final = 1024  # characters of a text that is kept with the fields of its run
 _FAULTS: Final = {LimitExceeded: "STREAM_LIMIT_EXCEEDED", NotTheDialect: "UPSTREAM_INVALID_RESPONSE"}
-_FULL_TEXTS: Final = frozenset(get_args(FullText))
 
 
 class Pipeline:
@@ -95,8 +95,6 @@ class Pipeline:
         room: int = EVENT_BYTES,
         upstream: str = "",
     ) -> None:
-        if full_text not in _FULL_TEXTS:
-            raise ConfigurationError(f"full_text cannot be {full_text!r} (one of: dedupe, append, replace)")
         self.request_id = request_id
         self.clock = clock or unix_milliseconds
         now = self.clock()
@@ -346,6 +344,8 @@ class Pipeline:
                 if self.watcher is not None and index in _REPLACING:
                     events = (*events,)
                     self.watcher.replaced(event, events)
+                if run is not None and run.whole:
+                    run, event = piece_of(run, event, events, None if self.watcher else self._texts)
                 for out in events:
                     is_run = run is not None and type(out) is type(event) and out.content is event.content
                     if index != _LAST_STAGE:
@@ -356,10 +356,10 @@ class Pipeline:
         self._write(event, run)
 
     def _push_run(self, run: TextRun) -> None:
-        """Pass a text run that does not extend the current one through the stages, its texts joined."""
+        """Pass a run that does not extend the current one through the stages: joined, or each whole text."""
         if not self.lifecycle.has_failed:
-            named: Any = with_short_names(run.event)
-            self._push(named.with_text("".join(run.texts)), 0, run)
+            for event in run if run.whole else (run.event.with_text("".join(run.texts)),):
+                self._push(with_short_names(event), 0, run)
 
     def _write_run(self, event: Content | Thinking, run: TextRun) -> None:
         """Write the texts of a run that has gone through the stages as `event`."""

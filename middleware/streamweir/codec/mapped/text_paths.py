@@ -51,7 +51,7 @@ def text_fields(
         return None
     everywhere = all_reads([deciding, emitted, *(rule.effect_reads for rule in rules)])
     seen = {*everywhere.values, *everywhere.kinds, *texts}
-    return TextFields(safe, _unread(seen, unwrap, base))
+    return TextFields(safe, _unread(seen, unwrap, base), grows=base is None or base.grows)
 
 
 def _texts(rules: list[Rule], base: TextFields | None) -> dict[Path, None]:

@@ -53,6 +53,7 @@ class RagflowDecoder(Decoder):
     text_fields: ClassVar = TextFields(
         texts=(("data", "content"), ("data", "answer"), ("choices", 0, "delta", "content")),
         ignored=(("created_at",), ("created",)),
+        grows=True,
         form=TextForm(
             '{"event":"message","message_id":<string>,"created_at":<number>,"task_id":<string>',
             ',"data":{"content":<text>},"session_id":<string>}',

@@ -53,9 +53,9 @@ class AnswerForm:
         self._all_decorated = True
 
     @property
-    def is_in_pieces(self) -> bool:
-        """Whether every further answer is certainly the next piece."""
-        return self._settled and not self._cumulative
+    def is_settled(self) -> bool:
+        """Whether it is certain what further answers hold."""
+        return self._settled
 
     @property
     def is_cumulative(self) -> bool:
@@ -65,6 +65,10 @@ class AnswerForm:
     def extend(self, text: str) -> None:
         """Note the whole text of a further frame, while `is_cumulative`."""
         self._previous = text
+
+    def grow(self, text: str) -> None:
+        """Note what is new in the text of a further frame, while `is_cumulative`."""
+        self._previous += text
 
     def new_in(self, text: str) -> str:
         """Return the new part of `text`, as far as it is known."""

@@ -94,8 +94,15 @@ class EnvelopeReader:
             yield from audio(data["audio_binary"], self._run.meta())
 
     def accepts_text(self, text: str) -> bool:
-        """Note one more text; return False if a tag or a failure may be in it, for the decoder."""
-        return self._form.is_in_pieces and self._text.accepts_text(text) and self._line.accepts_text(text)
+        """Note one more text, or what is new in a whole one; return False if a tag or a failure may be in it,
+        for the decoder.
+        """
+        form = self._form
+        if not form.is_settled or not (self._text.accepts_text(text) and self._line.accepts_text(text)):
+            return False
+        if form.is_cumulative:
+            form.grow(text)
+        return True
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back because it may have been the beginning of a tag."""

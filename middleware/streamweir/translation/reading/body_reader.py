@@ -7,14 +7,13 @@ from itertools import chain
 from typing import Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
+from streamweir.codec.message_template import MessageTemplate, TextFields
 from streamweir.framing import Frame, SniffingParser
-from streamweir.framing.control_bytes import CR, LF
 from streamweir.translation.items import FrameItems, TextRun, frame_of_run, raising
 from streamweir.translation.reading.empty_frames import GAP_BYTES
 from streamweir.translation.reading.formed_blocks import begin_with_usual, read_formed
 from streamweir.translation.reading.frame_reader import FrameReader
-from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, holds_block
+from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, may_begin_block
 
 __all__ = ["BodyReader"]
 
@@ -68,20 +67,21 @@ class BodyReader:
         self.around = self.next_around = None  # read for each event, which takes longer on the class
         self._unread = b""
 
-    def read_texts(self, data: bytes) -> tuple[Piece, list[str], bytes] | None:
-        """Return the texts of a read that is one judged text, or begins or ends within the block of a text.
+    def read_texts(self, data: bytes) -> tuple[MessageTemplate, list[str], bytes] | None:
+        """Return the texts of a read that is one judged or growing text, or begins or ends within the block
+        of a text.
 
         The beginning of a block at the end of the read is kept for the next read.
 
         Returns:
-            The common event of the texts, the texts, and the bytes of their blocks. None for any other read;
-            the state is then unchanged.
+            The template of the texts, the texts, and the bytes of their blocks. None for any other read; the
+            state is then unchanged.
         """
         around, decoder = self.next_around, self._frames.decoder
         if around is None or decoder is None:
             return None
-        if decoder.judges_texts:
-            return self._judged_text(around, decoder, data)
+        if decoder.judges_texts or around.template.grows:
+            return self._only_text(around, decoder, data)
         if not around.is_constant or (not self._unread and data.endswith(around.end)):
             return None  # the caller has tried `around`
         data = self._unread + data
@@ -95,20 +95,26 @@ class BodyReader:
             return None
         self.around = None if rest else around
         self._unread = rest
-        return around.template.event, texts, data
+        return around.template, texts, data
 
-    def _judged_text(
+    def _only_text(
         self, around: AnySurroundings, decoder: Decoder, data: bytes
-    ) -> tuple[Piece, list[str], bytes] | None:
-        """Return the text of a read that is one block, if the decoder accepts it; see `read_texts`."""
-        if self._unread or len(data) > self._limit:
+    ) -> tuple[MessageTemplate, list[str], bytes] | None:
+        """Return the text of a read that is one block, if the decoder accepts it; see `read_texts`.
+
+        A growing text whose frames are kept goes with its frame, for which `TextRun.whole` is needed.
+        """
+        keeps_whole = around.template.grows and self.parser.keeps_raw
+        if self._unread or len(data) > self._limit or keeps_whole:
             return None
         text = around.only_text_in(data)
-        return (around.template.event, [text], data) if text and decoder.accepts_text(text) else None
+        is_accepted = text and (not decoder.judges_texts or decoder.accepts_text(text))
+        return (around.template, [text], data) if text and is_accepted else None
 
-    def as_read(self, piece: Piece, texts: list[str], raw: bytes) -> FrameItems:
+    def as_read(self, template: MessageTemplate, texts: list[str], raw: bytes) -> FrameItems:
         """Return the result of `read_texts` in the form that `read` returns."""
-        return [TextRun(piece, texts)], Frame(b"", raw=raw) if self.parser.keeps_raw else None
+        run = TextRun(template.event, texts, template.known)
+        return [run], Frame(b"", raw=raw) if self.parser.keeps_raw else None
 
     def read(self, data: bytes) -> Iterable[FrameItems]:
         """Return the frames that `data` completes, with their items. To be iterated before the next call.
@@ -162,7 +168,7 @@ class BodyReader:
         self.parser.note_sse_blocks()
         self._blocks.know(around)
         self.around = self.next_around = around
-        run = self.as_read(around.template.event, texts, data[:stop])
+        run = self.as_read(around.template, texts, data[:stop])
         return (run,) if stop == len(data) else chain((run,), self._rest_of(data[stop:]))
 
     def _rest_of(self, data: bytes) -> Iterator[FrameItems]:
@@ -193,8 +199,7 @@ class BodyReader:
             and template is not None
             and (not decoder.judges_texts or decoder.accepts_text(text))
         ):
-            raw = frame.raw
-            read = (([TextRun(template.event, [text])], None if raw is None else Frame(b"", raw=raw)),)
+            read = (self.as_read(template, [text], frame.raw or b""),)
             is_text = True
         else:
             read = frames.read(frame)
@@ -272,7 +277,7 @@ class BodyReader:
         is_rejected = accepted < len(texts)
         stop = around.end_of(accepted, data, begin) if is_rejected else stop
         if accepted:
-            yield self.as_read(around.template.event, texts[:accepted], data[begin:stop])
+            yield self.as_read(around.template, texts[:accepted], data[begin:stop])
         if not is_rejected:
             return stop
         end = around.end_of(1, data, stop)
@@ -291,18 +296,13 @@ class BodyReader:
         """Note the surroundings of the next texts; call it when the parser is at a boundary."""
         decoder = self._frames.decoder
         self.next_around = None if self.has_ended else around
-        is_for_caller = decoder is not None and not decoder.judges_texts and not self._unread
+        is_tried = decoder is not None and not (decoder.judges_texts or self._unread)
+        is_for_caller = is_tried and around is not None and not around.template.grows
         self.around = self.next_around if is_for_caller else None
 
     def _may_wait(self, data: bytes, around: AnySurroundings) -> bool:
-        """Return whether `data` may be the beginning of the block of a text with constant surroundings."""
-        if len(data) > self._longest_unread:
-            return False
-        before = around.before
-        if not (data.startswith(before) or before.startswith(data)):
-            return False
-        has_line_end = data.find(LF) >= 0 or data.find(CR) >= 0
-        return not has_line_end or not holds_block(data, self.parser.framing)
+        """Return whether `data` may be the beginning of the block of a text, kept until the next read."""
+        return len(data) <= self._longest_unread and may_begin_block(data, around, self.parser.framing)
 
     def _parsed(
         self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool, is_judged: bool = False
@@ -325,20 +325,20 @@ class BodyReader:
         accepts_text = decoder.accepts_text if decoder.judges_texts else None
         texts: list[str] = []
         raws: list[bytes] = []
-        frame, is_text = None, False
+        frame, is_text, whole = None, False, b""
         try:
             for frame in found:
                 raw = frame.raw
                 is_read = raw is None or not (frame.is_gap or self.has_ended)
                 text = None if template is None or not is_read else template.text_of(frame)
-                if text is not None and (accepts_text is None or accepts_text(text)):
+                if text is not None and template is not None and (accepts_text is None or accepts_text(text)):
                     texts.append(text)
-                    is_text = True
+                    is_text, whole = True, template.known
                     if raw is not None:
                         raws.append(raw)
                     continue
                 if texts and template is not None:
-                    yield [TextRun(template.event, texts)], frame_of_run(raws)
+                    yield [TextRun(template.event, texts, whole)], frame_of_run(raws)
                     texts, raws = [], []
                 for read in frames.read(frame) if is_read else self._unread_frame(frame):  # noqa: UP028
                     yield read
@@ -346,10 +346,10 @@ class BodyReader:
                 accepts_text = decoder.accepts_text if decoder.judges_texts else None
         except Exception:  # the texts before it count
             if texts and template is not None:
-                yield [TextRun(template.event, texts)], frame_of_run(raws)
+                yield [TextRun(template.event, texts, whole)], frame_of_run(raws)
             raise
         if texts and template is not None:
-            yield [TextRun(template.event, texts)], frame_of_run(raws)
+            yield [TextRun(template.event, texts, whole)], frame_of_run(raws)
         if frames.templates.current is not None:
             learned_from = frame if is_at_boundary and is_text else None
             self._note_boundary(frames.templates.current, begun, data, learned_from)

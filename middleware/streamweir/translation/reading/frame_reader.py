@@ -79,7 +79,7 @@ class FrameReader:
     _is_under_way = False
     """Set by the frame of the first output, unless `raw`; never cleared."""
     _makes_runs = True
-    """False if a collector gets each frame and, in addition, the texts of text runs."""
+    """False if a collector gets each frame and, in addition, the texts of text runs, but no whole ones."""
     _is_ours = True
     _dialect: Dialect | None = None
     _provenance: Provenance | None = None
@@ -127,7 +127,7 @@ class FrameReader:
             return decode(frame)
 
         self._decode = take_and_decode
-        self._makes_runs = False
+        self._makes_runs = self.templates.takes_whole = False
         self.forms = None
 
     @property
@@ -254,7 +254,7 @@ class FrameReader:
         each frame has to be known.
         """
         template = self.templates.current
-        if template is None or frame.raw is not None or not self._makes_runs:
+        if template is None or template.grows or frame.raw is not None or not self._makes_runs:
             return None
         kind = type(event)
         if kind is Content or kind is Thinking:

@@ -6,16 +6,18 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from streamweir.codec.growing_template import GrowingTemplate
 from streamweir.codec.message_template import MessageTemplate, TextFields
 from streamweir.framing import Frame, SniffingParser
-from streamweir.framing.control_bytes import CR
+from streamweir.framing.control_bytes import CR, LF
 from streamweir.jsontext import valid_utf8
 from streamweir.translation.reading.changing_surroundings import ChangingSurroundings, has_id
+from streamweir.translation.reading.growing_surroundings import GrowingSurroundings
 from streamweir.translation.reading.surroundings import Surroundings
 
-__all__ = ["AnySurroundings", "TextBlocks", "holds_block", "usual_surroundings"]
+__all__ = ["AnySurroundings", "TextBlocks", "may_begin_block", "usual_surroundings"]
 
-AnySurroundings = Surroundings | ChangingSurroundings
+AnySurroundings = Surroundings | ChangingSurroundings | GrowingSurroundings
 
 _MOST_LEARNED: Final = 3
 """The most times that the surroundings of one template are learned: with a growing id they never fit."""
@@ -128,7 +130,12 @@ def _usual_block(template: MessageTemplate, data: bytes, block: bytes) -> Surrou
         block: the bytes from one boundary to another, the last of which are the block.
     """
     begin = len(block) - len(data) - 2
-    if not (template.is_constant and block.endswith(b"\n\n") and block.startswith(data, begin)):
+    if not (
+        template.is_constant
+        and not template.grows
+        and block.endswith(b"\n\n")
+        and block.startswith(data, begin)
+    ):
         return None
     start = block.rfind(b"\n\n", 0, begin) + 2
     before = block[start if start > 1 else 0 : begin]
@@ -143,14 +150,20 @@ def _surroundings_of(
     begin, found, end = block.rpartition(frame.data)
     if not (found and end):
         return None
+    if isinstance(template, GrowingTemplate):
+        return None if has_id(begin) else GrowingSurroundings(template, begin, end)
     if template.is_constant and not has_id(begin):
         return Surroundings(template, begin, end)
     return ChangingSurroundings(template, begin, end, parser.note_id)
 
 
-def holds_block(data: bytes, framing: str | None) -> bool:
-    """Return whether `data` contains the end of a block, not only its beginning."""
-    return (_BLANK_LINE if framing == "sse" else _LINE_END).search(data) is not None
+def may_begin_block(data: bytes, around: AnySurroundings, framing: str | None) -> bool:
+    """Return whether `data` may be the beginning of the block of a text with constant surroundings."""
+    before = around.before
+    if not (data.startswith(before) or before.startswith(data)):
+        return False
+    has_line_end = data.find(LF) >= 0 or data.find(CR) >= 0
+    return not has_line_end or (_BLANK_LINE if framing == "sse" else _LINE_END).search(data) is None
 
 
 def _end_of_first(pattern: re.Pattern[bytes], data: bytes, begin: int) -> int:
