@@ -24,18 +24,21 @@ _WORD: Final = r'"[ !#-\[\]-~]{0,256}+"'
 _FIELDS: Final = r"[ -\[\]-z|~]{0,160}+"
 _OBJECT: Final = rf"\{{{_FIELDS}(?:\{{{_FIELDS}\}}{_FIELDS}){{0,2}}+\}}"
 
+_NAMED: Final = re.compile(r"<([a-z_]+)=(word|word_or_null|object|mark)>")
+_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_BEGIN: Final = r"(?P<begin>(?:event: (?P<name>[\w.-]{1,64}+)\n)?+data: ?+)"
+_BEFORE: Final = r"(?:event: [\w.-]{1,64}+\n)?+data: ?+"
+
 STRICT_PLACES: Final[Mapping[str, str]] = {
     "<string>": _WORD,
     "<string_or_null>": f"(?:{_WORD}|null)",
     "<number>": "(?:0|[1-9][0-9]{0,14}+)",
     "<blanks>": " {0,64}+",
+    "<next>": rf"\n\n{_BEFORE}",
 }
 """The places of a message that is not parsed: short strings of printable ASCII without escapes, and whole
 numbers.
 """
-_NAMED: Final = re.compile(r"<([a-z_]+)=(word|word_or_null|object)>")
-_object: Final = msgspec.json.Decoder(dict[str, Any]).decode
-_BEGIN: Final = r"(?P<begin>(?:event: (?P<name>[\w.-]{1,64}+)\n)?+data: ?+)"
 
 
 class BlockForms:
@@ -47,8 +50,10 @@ class BlockForms:
     Args:
         forms: for each kind, the parts of the JSON of its message, in the notation of `TextForm`. In addition
             `<name=word>` is a string whose value is the group `name` of the match, `<name=word_or_null>` such
-            a string or null, `<name=object>` the JSON of an object, and `<blanks>` any spaces. Strings that
-            are long, or hold more than printable ASCII without escapes, do not match. No name occurs twice.
+            a string or null, `<name=object>` the JSON of an object, `<name=mark>` an empty group, and
+            `<blanks>` any spaces. `<next>` is the end of a block and the beginning of another one: only one
+            of the messages of a kind may have events. Strings that are long, or hold more than printable
+            ASCII without escapes, do not match. No name occurs twice.
 
     Attributes:
         forms: the argument.
@@ -59,11 +64,11 @@ class BlockForms:
 
     @cached_property
     def pattern(self) -> re.Pattern[bytes]:
-        """Matches one block. `lastgroup` of the match is the kind of the block."""
+        """Matches one block, or several of one kind. `lastgroup` of the match is the kind."""
         kinds = "|".join(
             f"(?P<{kind}>{message_expression(parts, STRICT_PLACES)})" for kind, parts in self.forms.items()
         )
-        return re.compile(f"(?:event: [\\w.-]{{1,64}}+\n)?+data: ?+(?:{kinds})\n\n".encode())
+        return re.compile(f"{_BEFORE}(?:{kinds})\n\n".encode())
 
 
 def object_in(group: bytes) -> dict[str, Any] | None:
@@ -103,6 +108,8 @@ def _expression(part: str, places: Mapping[str, str]) -> str:
 
 def _named(found: re.Match[str]) -> str:
     name, kind = found.groups()
+    if kind == "mark":
+        return f"(?P<{name}>)"
     if kind == "object":
         return f"(?P<{name}>{_OBJECT})"
     word = f'"(?P<{name}>{_WORD[1:-1]})"'

@@ -68,6 +68,8 @@ _COUNTS: Final = frozenset({*_TOKENS, "duration_ms"})
 _COUNTED_HERE: Final = frozenset({"tool_calls", "events"})
 """The counts of a summary that are not the upstream's."""
 _TOO_LARGE: Final = 2**53
+_OTHER_IDS: Final = frozenset({"session_id", "thread_id", "run_id"})
+"""The ids that precede the id of the message in the metadata of a start."""
 
 
 def error_event(info: ErrorInfo, *, meta: Meta | None = None) -> Error:
@@ -110,6 +112,8 @@ def opening_meta(event: Event) -> Meta | None:
     meta = event.meta
     if not meta:
         return None
+    if type(event) is SessionStart and _OTHER_IDS.isdisjoint(meta) and next(iter(meta)) == "message_id":
+        return meta  # nearly all
     opening: Meta = {}
     for key in ("session_id", "thread_id", "run_id", "message_id"):
         if key in meta:

@@ -66,6 +66,9 @@ class ErrorSanitizer:
     handles: ClassVar[frozenset[type[Event]]] = frozenset({Error, Warning, ToolCallEnd, Status, Data})
     handles_with_meta: ClassVar[frozenset[type[Event]]] = frozenset(EVENT_TYPES.values())
 
+    _harmless_id = ""
+    """The last id of a start or an end that was no text of an exception."""
+
     def __init__(self, debug: bool) -> None:
         self._debug = debug
 
@@ -101,15 +104,16 @@ class ErrorSanitizer:
     def _safe_of_run(self, event: SessionStart | SessionEnd) -> Event:
         """Make a start or an end safe: it may describe how the run failed, although it is no error."""
         safe: Event = event
-        if isinstance(event, SessionStart) and _names_exception(event.session_id):
+        meta = event.meta
+        if type(event) is SessionStart and event.session_id and is_exception_text(event.session_id):
             safe = msgspec.structs.replace(
                 event, session_id=REDACTED, meta=self._safe_ids(ids_of(event.meta))
             )
-        elif event.meta and any(map(_names_exception, event.meta.values())):
-            safe = msgspec.structs.replace(event, meta=self._safe_ids(failure_meta(event.meta)))
+        elif meta and self._names_exception(meta):
+            safe = msgspec.structs.replace(event, meta=self._safe_ids(failure_meta(meta)))
         if not safe.meta or "extra" not in safe.meta:
             return safe
-        names = _short_names_in(safe.meta["extra"]) if isinstance(event, SessionStart) else None
+        names = _short_names_in(safe.meta["extra"]) if type(event) is SessionStart else None
         if names in _HARMLESS_STARTS:
             return safe
         safe = next(iter(self._safe_beside(safe) or (safe,)))
@@ -124,6 +128,15 @@ class ErrorSanitizer:
                 _remember_harmless(names)
             return safe
         return msgspec.structs.replace(safe, meta={**(safe.meta or {}), "extra": looked_through})
+
+    def _names_exception(self, meta: Meta) -> bool:
+        """Return whether an id of a start or an end is the text of an exception."""
+        for item in meta.values():
+            if isinstance(item, str) and item is not self._harmless_id:
+                if is_exception_text(item):
+                    return True
+                self._harmless_id = item
+        return False
 
     def _stopped_step(self, event: Status, meta: Meta) -> Status:
         safe = cast("dict[str, Any]", self._safe_ids(meta))
@@ -322,10 +335,6 @@ def _holds_text(value: Any) -> bool:
 
 def _unchanged(text: str) -> str:
     return text
-
-
-def _names_exception(item: Any) -> bool:
-    return isinstance(item, str) and is_exception_text(item)
 
 
 def _without_traces(result: Any) -> Any:

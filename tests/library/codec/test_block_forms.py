@@ -81,6 +81,10 @@ def messages(draw: st.DrawFn, parts: Iterable[str]) -> bytes:
             return draw(st.sampled_from(BROKEN) | COUNTS.map(write_json)).decode()
         if kind == "number":
             return draw(NUMBERS).decode()
+        if kind == "mark":
+            return ""
+        if kind == "next":
+            return "\n\ndata: "
         if kind == "blanks":
             return draw(st.sampled_from(["", " ", "   "]))
         if kind.endswith("_or_null") and draw(st.booleans()):

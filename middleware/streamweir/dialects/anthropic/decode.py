@@ -78,6 +78,8 @@ class AnthropicDecoder(Decoder):
             ',"model":<later_model=word>?',
             ',"content":[],"stop_reason":null,"stop_sequence":null',
             ',"usage":<usage=object>}<blanks>}',
+            '<next>{"type":"content_block_start","index":<number>,'
+            '"content_block":{"type":"text","text":""}<blanks>}?',
         ),
         quiet=(
             '{"type":"content_block_start","index":<number>,',
@@ -86,8 +88,10 @@ class AnthropicDecoder(Decoder):
         ping=('{"type":"ping"<blanks>}',),
         close=('{"type":"content_block_stop","index":<number><blanks>}',),
         finish=(
+            '{"type":"content_block_stop","index":<number><blanks>}<next>?',
             '{"type":"message_delta","delta":{"stop_reason":<reason=word>,"stop_sequence":null}',
             ',"usage":<counts=object><blanks>}',
+            '<next>{"type":"message_stop"<blanks>}<over=mark>?',
         ),
         end=('{"type":"message_stop"<blanks>}',),
     )
@@ -127,9 +131,11 @@ class AnthropicDecoder(Decoder):
     def read_block(self, found: re.Match[bytes]) -> Sequence[Event] | None:
         """Return the events of a usual block; None before the answer, and while a call is incomplete."""
         kind = found.lastgroup
+        if not self._blocks.is_idle:
+            return None
         if kind == "begin":
             return self._begin(found)
-        if self._meta is None or not self._blocks.is_idle:
+        if self._meta is None:
             return None
         if kind == "finish":
             return self._finish(found)
@@ -187,16 +193,21 @@ class AnthropicDecoder(Decoder):
         counts = self._counts_in(usage)
         if counts is None:
             return None
-        model = model if later_model is None else later_model
-        fields = {"id": message_id.decode(), "usage": counts}
-        return self._start(fields if model is None else {**fields, "model": model.decode()}, None)
+        self._meta = self._blocks.meta = meta = message_meta(message_id.decode())
+        if (model := model if later_model is None else later_model) is not None:
+            meta = and_extra(meta, {"model": model.decode()})
+        return (SessionStart(meta=meta), *self._count(counts))
 
     def _finish(self, found: re.Match[bytes]) -> Sequence[Event] | None:
-        """Note the counts and the stop reason of a usual answer."""
-        counts = self._counts_in(found["counts"])
-        if counts is None:
+        """Note the counts and the stop reason of a usual answer; return its end, if that is a part of the
+        match.
+        """
+        reason, counts = found["reason"].decode(), self._counts_in(found["counts"])
+        if counts is None or is_broken_off(reason) or reason in _PAUSES:
             return None
-        return self._message_delta({"delta": {"stop_reason": found["reason"].decode()}, "usage": counts})
+        self._count(counts)
+        self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
+        return () if found["over"] is None else self._stop(None)
 
     def _counts_in(self, group: bytes) -> dict[str, Any] | None:
         """Return the counts of a usual block; None if the block has to be decoded."""
@@ -282,9 +293,8 @@ class AnthropicDecoder(Decoder):
         for name, known in _TOKENS.items():
             if type(count := usage.get(name)) is int and 0 <= count < 1 << 53:
                 summary[known] = count
-        counts = (summary.get("prompt_tokens"), summary.get("completion_tokens"))
-        if None not in counts:
-            summary["total_tokens"] = sum(counts)
+        if "prompt_tokens" in summary and "completion_tokens" in summary:
+            summary["total_tokens"] = summary["prompt_tokens"] + summary["completion_tokens"]
         return (custom("usage", rest, self._meta),) if rest else ()
 
 

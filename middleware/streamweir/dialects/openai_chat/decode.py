@@ -84,6 +84,7 @@ class OpenAIChatDecoder(Decoder):
             ',"logprobs":null?',
             ',"finish_reason":<reason=word>',
             *_AFTER_DELTA[2:],
+            "<next>[DONE]?",
         ),
         done=("[DONE]",),
     )

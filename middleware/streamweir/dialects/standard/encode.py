@@ -43,6 +43,9 @@ _COMPLETION: Final = (
 _SESSION_START: Final = b'{"session_id":%%b,"request_id":%%b,"protocol":%b}' % write_json(PROTOCOL_VERSION)
 """The data of a start that has the ids of the stream."""
 
+_OWN_PLACES: Final = frozenset({"private", "duration_ms"})
+"""The metadata that is not written as it is."""
+
 _REMEMBERED: Final = 1024
 """The most bytes of metadata that are remembered."""
 
@@ -163,7 +166,7 @@ class StandardEncoder(Encoder):
             return b"}}"
         if meta is self._meta:
             return self._end
-        metadata = wire_metadata(event)
+        metadata = meta if _OWN_PLACES.isdisjoint(meta) else wire_metadata(event)
         end = b"," + write_json(metadata)[1:] + b"}" if metadata else b"}}"
         if len(end) <= _REMEMBERED and "duration_ms" not in meta:  # its place depends on the kind of event
             self._meta, self._end = meta, end

@@ -75,18 +75,24 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
     decoder, forms = frames.decoder, frames.forms
     if decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
         return None
-    match, stop = forms.pattern.match, 0
+    match, stop, room = forms.pattern.match, 0, frames.empty_left // EMPTY_BYTES
     items: list[FrameItems] = []
-    while (found := match(data, stop)) is not None and frames.empty_left >= EMPTY_BYTES:
-        events = decoder.read_block(found)
+    empty = 0
+    while (found := match(data, stop)) is not None:
+        end = found.end()
+        messages = data.count(BLOCK_END, stop, end)
+        events = decoder.read_block(found) if empty + messages <= room else None
         if events is None:
             break
-        stop = found.end()
-        frames.note_block(events)
+        stop, empty = end, empty + messages
         if events:
+            empty -= 1
+            frames.note_message(events)
             items.append((events, None))
             if type(events[-1]) is SessionEnd:
                 break
+    if stop:
+        frames.note_empty(empty)
     around, piece = None, None
     if stop < len(data) and frames.templates.current is None and found is None:
         piece = decoder.plain_piece

@@ -213,17 +213,18 @@ class FrameReader:
             self.first_output = NO_ERROR
         self.templates.current = template
 
-    def note_block(self, events: Sequence[Event]) -> None:
-        """Note the events of a block that was read by its form."""
-        if events:
-            self.started = True
-            self.stats.messages += 1
-            if not self.stats.has_any:
-                self._note_stats(events, NO_FRAME)
-            self.note_output(events)
-        else:
-            self.count_empty(EMPTY_BYTES)
-        self.templates.note(NO_FRAME, events[0] if len(events) == 1 else None)
+    def note_message(self, events: Sequence[Event]) -> None:
+        """Note the events of a message that was not decoded."""
+        self.started = True
+        self.stats.messages += 1
+        if not self.stats.has_any:
+            self._note_stats(events, NO_FRAME)
+        self.note_output(events)
+
+    def note_empty(self, messages: int) -> None:
+        """Note messages that were not decoded, some of them without events; no text follows directly."""
+        self.count_empty(messages * EMPTY_BYTES)
+        self.templates.note(NO_FRAME, None)
 
     def _read_one(self, event: Event, frame: Frame) -> list[FrameItems]:
         """Return a frame of one event with its items, of a stream that has started; not with `raw`."""
