@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from time import monotonic
 
 from starlette.types import Scope
 
 from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
-from streamweir.delivery.client_port import ClientPort
 from streamweir.errors import ErrorInfo
 from streamweir.http.headers import Headers
 from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.console.attempt_fields import begin_fields, ended_fields, how_ended
 from streamweir_gateway.console.body_lanes import BodyLanes
 from streamweir_gateway.console.end_fields import end_fields
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.reader_position import ReaderPosition
-from streamweir_gateway.console.recorded_client import RecordedClient
 from streamweir_gateway.console.recorded_heads import (
     Head,
     client_request,
@@ -30,7 +29,7 @@ from streamweir_gateway.console.stream_log import RAW, Entry, LeftOut, NumberedE
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
-from streamweir_gateway.runs.stream_recorder import AttemptFacts, ReaderFacts
+from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts, ReaderFacts
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -49,9 +48,10 @@ class ContentRecorder(RecordedRequest):
     Attributes:
         log: the log of the stream.
         mask: the masking of the log.
+        written: notes a piece of the response's body.
     """
 
-    __slots__ = ("_lanes", "_max_body", "_scope", "log", "mask")
+    __slots__ = ("_lanes", "_max_body", "_scope", "log", "mask", "written")
 
     has_content = True
 
@@ -62,6 +62,7 @@ class ContentRecorder(RecordedRequest):
         self._scope: Scope | None = scope
         self._max_body = settings.max_bytes // 4
         self._lanes = BodyLanes(self.log)
+        self.written = self._lanes.writer()
 
     # --- the capture: see `CaptureSource` -------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ class ContentRecorder(RecordedRequest):
 
     def release(self) -> None:
         """Drop the capture: the row does not need it. Nothing is recorded any more."""
-        del self._lanes, self.log, self.mask
+        del self._lanes, self.log, self.mask, self.written
 
     # --- the request ----------------------------------------------------------------------------------------
 
@@ -126,7 +127,8 @@ class ContentRecorder(RecordedRequest):
         options: Mapping[str, Options],
     ) -> None:
         """Note that an upstream is asked."""
-        fields = self._begin_attempt(attempt, destination, stream, options)
+        fields = begin_fields(attempt, destination, self.destination, stream.pipeline.waiting)
+        self._begin_attempt(attempt, destination, stream, options)
         self._lanes.position = stream.pipeline.position
         self.log.add(("begin", monotonic(), fields))
 
@@ -148,25 +150,26 @@ class ContentRecorder(RecordedRequest):
 
     def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
         """Note the end of an attempt."""
-        self.log.add(["attempt", monotonic(), self._end_attempt(attempt, error, facts), RAW])
+        pipeline, ended = facts.stream.pipeline, how_ended(self._response, facts)
+        reason = pipeline.reason if pipeline.ended else None
+        first = self.record.first_event_ms
+        fields = ended_fields(attempt, self.destination, ended, first, error, reason)
+        self.log.add(["attempt", monotonic(), fields, RAW])
+        self._leave_response()
 
     # --- the response ---------------------------------------------------------------------------------------
 
-    def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
-        """Wrap the client so that each piece sent to it is recorded; see `StreamRecorder`."""
+    def delivered_by(self, delivery: DeliveryFacts, *, reports_relays: bool = False) -> None:
+        """Watch the delivery that sends the stream to the client; see `StreamRecorder`."""
         del reports_relays  # each piece is recorded, because its bytes are
-        return RecordedClient(port, self)
+        self.delivery, delivery.watcher = delivery, self
+        delivery.on_sent_at_once = self.written
 
     def response_started(self, status: int, headers: Headers) -> None:
         """Note the head of the response to the client."""
         position = self._lanes.position
         sequence = None if position is None else position.written
         self.log.add(["response", monotonic(), client_response(status, headers), sequence, RAW])
-
-    @property
-    def written(self) -> Callable[[bytes], None]:
-        """The function that notes each sent piece of the body."""
-        return self._lanes.writer()
 
     def heartbeat(self, data: bytes) -> None:
         """Note a sent heartbeat, which belongs to no read."""

@@ -1,10 +1,13 @@
 """Puts the notes about a stream into its log: for `capture: metadata`.
 
 A relayed read is noted after its events, so the notes `kind` and `mark` wait here until it is known which
-read they come from. A note is an entry of the log (see `stream_log.py`) but for these:
+read they come from. A note is an entry of the log (see `stream_log.py`), but the notes `request`, `response`
+and `given` do not end with the number of masked secrets, and these are others:
 
     note        content
     ─────────   ─────────────────────────────────────────────────────────────────────────────────────────
+    begin       attempt, upstream, warnings at the beginning of the stream
+    attempt     the arguments of `ended_fields`
     read        bytes, attempt, sequence of the next event
     write       bytes, sequence of the next event
     heartbeat   bytes, sequence of the next event
@@ -17,9 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from streamweir_gateway.console.attempt_fields import begin_fields, ended_fields
 from streamweir_gateway.console.end_fields import end_fields
 from streamweir_gateway.console.relays import RELAY_BYTES, first_relay, sent_in
-from streamweir_gateway.console.stream_log import ENTRY_BYTES, HEARTBEAT, Entry, StreamLog
+from streamweir_gateway.console.stream_log import ENTRY_BYTES, HEARTBEAT, RAW, Entry, StreamLog
+from streamweir_gateway.runs.destination import Destination
 
 __all__ = ["OutlineLog", "most_relay_bytes"]
 
@@ -43,10 +48,12 @@ class OutlineLog:
         log: the argument.
     """
 
-    __slots__ = ("_kinds", "_reads", "_sent", "_writes", "log")
+    __slots__ = ("_destination", "_kinds", "_reads", "_sent", "_writes", "log")
 
     def __init__(self, log: StreamLog) -> None:
         self.log = log
+        self._destination: Destination | None = None
+        """The upstream of the last attempt in the log."""
         self._kinds: list[Entry] = []
         """Notes `kind` and `mark` whose read is not known yet."""
         self._reads = self._writes = 0
@@ -67,12 +74,21 @@ class OutlineLog:
                 case "write" | "heartbeat" as kind:
                     self.flush()
                     self._add_write(*note[1:], is_heartbeat=kind == "heartbeat")
-                case "end":
+                case kind:
                     self.flush()
-                    self.log.add(("end", note[1], end_fields(note[2])))
-                case _:
-                    self.flush()
-                    self.log.add(note)
+                    self.log.add(self._entry(kind, *note[1:]))
+
+    def _entry(self, kind: str, t: float, *parts: Any) -> Entry:
+        """Return the entry of a note that is neither a read nor a write nor an event."""
+        if kind == "begin":
+            attempt, destination, warnings = parts
+            before, self._destination = self._destination, destination
+            return kind, t, begin_fields(attempt, destination, before, warnings)
+        if kind == "attempt":
+            return [kind, t, ended_fields(*parts[0]), RAW]
+        if kind == "end":
+            return kind, t, end_fields(parts[0])
+        return [kind, t, *parts, RAW]
 
     def flush(self) -> None:
         """Add the notes that wait: no relayed read follows."""

@@ -11,7 +11,7 @@ log of them when a viewer asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -19,18 +19,17 @@ from starlette.types import Scope
 
 from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
-from streamweir.delivery.client_port import ClientPort
 from streamweir.errors import ErrorInfo
 from streamweir.events import Event, Warning
 from streamweir.http.headers import Headers
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.reader import StreamReader
+from streamweir_gateway.console.attempt_fields import how_ended
 from streamweir_gateway.console.body_lanes import Position
 from streamweir_gateway.console.capture_source import Masking
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.outline_log import OutlineLog
 from streamweir_gateway.console.reader_position import ReaderPosition
-from streamweir_gateway.console.recorded_client import RecordedClient
 from streamweir_gateway.console.recorded_heads import (
     client_request,
     client_response,
@@ -41,7 +40,6 @@ from streamweir_gateway.console.recorded_request import CaptureSettings, Recorde
 from streamweir_gateway.console.relays import pack_relay
 from streamweir_gateway.console.stream_log import (
     ENTRY_BYTES,
-    RAW,
     Entry,
     LeftOut,
     NumberedEntry,
@@ -51,7 +49,7 @@ from streamweir_gateway.console.text_changes import change_of
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
-from streamweir_gateway.runs.stream_recorder import AttemptFacts, ReaderFacts
+from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts, ReaderFacts
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -202,7 +200,7 @@ class OutlineRecorder(RecordedRequest):
         self.incoming = incoming
         scope, self._scope = self._scope, None
         if scope is not None:
-            self._notes.append(["request", self.record.began, client_request(scope), len(body), RAW])
+            self._notes.append(("request", self.record.began, client_request(scope), len(body)))
 
     def reads_run(self, reader: ReaderFacts) -> None:
         """Count the events of the response by the position of the reader of a stored run."""
@@ -219,43 +217,47 @@ class OutlineRecorder(RecordedRequest):
         options: Mapping[str, Options],
     ) -> None:
         """Note that an upstream is asked."""
-        fields = self._begin_attempt(attempt, destination, stream, options)
-        self._notes.append(("begin", monotonic(), fields))
-        self._position, self._reader, stream.pipeline.watcher = stream.pipeline.position, stream.reader, self
+        self._begin_attempt(attempt, destination, stream, options)
+        pipeline = stream.pipeline
+        self._notes.append(("begin", monotonic(), attempt, destination, (*pipeline.lifecycle.waiting,)))
+        self._position, self._reader, pipeline.watcher = pipeline.position, stream.reader, self
 
     def sent(self, request: UpstreamRequest) -> None:
         """Note a request that is sent to the upstream."""
         head = upstream_request(self.attempt, request)
-        self._notes.append(["request", monotonic(), head, len(request.body), RAW])
+        self._notes.append(("request", monotonic(), head, len(request.body)))
 
     def given(self, facts: Mapping[str, str]) -> None:
         """Note facts that the decoder gets from the requests."""
         if facts:
-            self._notes.append(["given", monotonic(), dict(facts), RAW])
+            self._notes.append(("given", monotonic(), dict(facts)))
 
     def answered(self, response: UpstreamResponse) -> None:
         """Note the head of a response, and follow its body."""
         self._response = response
         head = upstream_response(self.attempt, response.status, response.headers)
-        self._notes.append(["response", monotonic(), head, None, RAW])
+        self._notes.append(("response", monotonic(), head, None))
         response.on_read = self._note_read
         if self._reports_relays:
-            response.on_relayed = self._note_relayed
+            response.on_relayed = self._relay_noter()
 
     def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
         """Note the end of an attempt."""
-        fields = self._end_attempt(attempt, error, facts)
-        self._notes.append(["attempt", monotonic(), fields, RAW])
+        pipeline, ended = facts.stream.pipeline, how_ended(self._response, facts)
+        reason = pipeline.lifecycle.reason if pipeline.position.ended else None
+        end = attempt, self.destination, ended, self.record.first_event_ms, error, reason
+        self._notes.append(("attempt", monotonic(), end))
         self._block = self._reader = None
+        self._leave_response()
 
     # --- reads and events -----------------------------------------------------------------------------------
 
     def noted(self, event: Event, sequence: int) -> None:
         """Note the kind of an event."""
         notes = self._notes
-        if self._reader is not None and self._reader.first_output is not None:
+        if self._reader is not None and self._reader.frames.first_output is not None:
             self._reader = None
-            self._mark(what="commit", attempt=self.attempt)
+            notes.append(("mark", monotonic(), {"what": "commit", "attempt": self.attempt}))
         code = event.message_code if type(event) is Warning else None
         ids = _ids_of(event.meta) if event.meta else None
         notes.append(("kind", monotonic(), 0, sequence, event.type, ids, code))
@@ -266,15 +268,11 @@ class OutlineRecorder(RecordedRequest):
     def replaced(self, event: Event, events: Sequence[Event]) -> None:
         """Note whether a text was withheld or left out."""
         if (change := change_of(event, events)) is not None:
-            self._mark(what=change)
+            self._add(("mark", monotonic(), {"what": change}))
 
     def dropped(self) -> None:
         """Note that events followed the end."""
-        self._mark(what="dropped")
-
-    def _mark(self, **fields: Any) -> None:
-        self._notes.append(("mark", monotonic(), fields))
-        self._block = None
+        self._add(("mark", monotonic(), {"what": "dropped"}))
 
     def _note_read(self, data: bytes) -> None:
         """Note a read that is not relayed at once."""
@@ -282,49 +280,58 @@ class OutlineRecorder(RecordedRequest):
             assert self._position is not None, "an attempt has begun"
             self._add(("read", monotonic(), len(data), self.attempt, self._position.written))
 
-    def _note_relayed(self, now: float, size: int, before: int) -> None:
-        """Note a read that has been relayed at once."""
-        assert self.delivery is not None, "a relayed read has been delivered"
-        assert self._position is not None, "an attempt has begun"
-        relay = pack_relay(now, size, before, self.delivery.bytes, self._position.written)
-        block = self._block
-        if block is not None and len(block) < self._settings.most_relay_bytes:
-            block += relay
-            return
-        self._block = block = bytearray(relay)
+    def _relay_noter(self) -> Callable[[float, int, int], None]:
+        """Return the function that notes each read of the present response that has been relayed at once."""
+        delivery, position, most = self.delivery, self._position, self._settings.most_relay_bytes
+        assert delivery is not None, "a relayed read has been delivered"
+        assert position is not None, "an attempt has begun"
+
+        def note(now: float, size: int, before: int) -> None:
+            relay = pack_relay(now, size, before, delivery.bytes, position.written)
+            block = self._block
+            if block is None or len(block) >= most:
+                self._begin_block(now, bytearray(relay))
+            else:
+                block += relay
+
+        return note
+
+    def _begin_block(self, now: float, block: bytearray) -> None:
+        """Note the first relayed read of a block, which further ones extend until another note comes."""
         if self._blocks is None:
             self._blocks = [block]
         else:
             self._blocks.append(block)
         self._notes.append(("relays", now, block, self.attempt))
+        self._block = block
         if len(self._notes) > _MOST_NOTES:
             self._moved()
 
     # --- the response ---------------------------------------------------------------------------------------
 
-    def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
-        """Wrap the client so that each piece sent to it is recorded; see `StreamRecorder`."""
+    def delivered_by(self, delivery: DeliveryFacts, *, reports_relays: bool = False) -> None:
+        """Watch the delivery that sends the stream to the client; see `StreamRecorder`."""
+        self.delivery, delivery.watcher = delivery, self
         self._reports_relays = reports_relays
-        return RecordedClient(port, self, records_relays=not reports_relays)
+        if not reports_relays:
+            delivery.on_sent_at_once = self.written
 
     def response_started(self, status: int, headers: Headers) -> None:
         """Note the head of the response to the client."""
-        head = client_response(status, headers)
-        self._notes.append(["response", monotonic(), head, self._sequence, RAW])
+        position = self._position
+        sequence = None if position is None else position.written
+        self._notes.append(("response", monotonic(), client_response(status, headers), sequence))
         self._block = None
 
     def written(self, data: bytes) -> None:
         """Note a piece of the response's body that was not sent by a relay."""
-        self._add(("write", monotonic(), len(data), self._sequence))
+        position = self._position
+        self._add(("write", monotonic(), len(data), None if position is None else position.written))
 
     def heartbeat(self, data: bytes) -> None:
         """Note a sent heartbeat, which belongs to no read."""
-        self._add(("heartbeat", monotonic(), len(data), self._sequence))
-
-    @property
-    def _sequence(self) -> int | None:
-        """The sequence number of the next event."""
-        return None if self._position is None else self._position.written
+        position = self._position
+        self._add(("heartbeat", monotonic(), len(data), None if position is None else position.written))
 
     def _add(self, note: Entry) -> None:
         self._notes.append(note)

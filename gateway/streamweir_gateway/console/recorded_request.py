@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
-from streamweir.errors import ErrorInfo
-from streamweir.events import Warning
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.capture_source import Masking, StreamFacts
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
-from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts
+from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 from streamweir_gateway.upstream.response import UpstreamResponse
 
 if TYPE_CHECKING:
@@ -140,54 +136,32 @@ class RecordedRequest:
             record.first_event_ms,
         )
 
-    def delivered_by(self, delivery: DeliveryFacts) -> None:
-        """Note the delivery to the client."""
-        self.delivery = delivery
-
     def _begin_attempt(
         self,
         attempt: int,
         destination: Destination,
         stream: StreamNormalizer,
         options: Mapping[str, Options],
-    ) -> dict[str, Any]:
-        """Note that an upstream is asked; return the fields of the entry `begin`."""
-        before, self.destination, self.options = self.destination, destination, options
-        self.attempt, self.stream, self._response = attempt, stream, None
-        waiting = stream.pipeline.waiting
-        return {
-            "attempt": attempt,
-            "upstream": destination.label,
-            "is_retry": before is not None and before.identity == destination.identity,
-            "speaks": destination.config.speaks,
-            "warnings": _fields_of(waiting) if waiting else (),
-        }
-
-    def _end_attempt(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> dict[str, Any]:
-        """Note the end of an attempt; return the fields of the entry `attempt`."""
-        response, destination = self._response, self.destination
-        fields: dict[str, Any] = {
-            "attempt": attempt,
-            "upstream": None if destination is None else destination.label,
-            "ended": _how_ended(response, facts),
-            "first_event_ms": self.record.first_event_ms,
-        }
-        if error is not None:
-            fields |= {"code": error.code, "failure": msgspec.to_builtins(error)}
-        elif facts.stream.pipeline.ended:
-            fields["reason"] = facts.stream.pipeline.reason
-        if response is not None:  # the delivery refers to the response, and `on_relayed` to the delivery
-            response.on_read = response.on_relayed = None
+    ) -> None:
+        """Note that an upstream is asked."""
+        self.attempt, self.destination, self.stream, self.options = attempt, destination, stream, options
         self._response = None
-        return fields
+
+    def _leave_response(self) -> None:
+        """Drop the response: the delivery refers to it, and `on_relayed` to the delivery."""
+        if self._response is not None:
+            self._response.on_read = self._response.on_relayed = None
+            self._response = None
 
     def _close(self) -> None:
         """Keep what the row shows of stream and delivery, and drop the references to them."""
         self.is_over = True
         if self.stream is not None:
             self._translation = _facts_of(self.stream)
-        if self.delivery is not None and self.delivery.is_started:
-            self.status = self.delivery.status
+        if self.delivery is not None:
+            self.delivery.watcher = self.delivery.on_sent_at_once = None
+            if self.delivery.is_started:
+                self.status = self.delivery.status
         self.stream = self.delivery = self._response = None
 
 
@@ -202,15 +176,3 @@ def _facts_of(stream: StreamNormalizer) -> TranslationFacts:
         reader.malformed,
         None if dialect is None else dialect.name,
     )
-
-
-def _fields_of(warnings: Sequence[Warning]) -> list[dict[str, Any]]:
-    return [{"message": warning.message, "message_code": warning.message_code} for warning in warnings]
-
-
-def _how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:
-    if response is None or (facts.failure is not None and not facts.stream.started):
-        return "refused"
-    if facts.is_broken:
-        return "broken"
-    return "eof" if response.is_whole else "left"

@@ -27,7 +27,8 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
         replaced: the events that the stage put in its place; empty if the stage left the event out.
     """
     if isinstance(event, _TEXTS):
-        return "repeated" if _is_repeated(event, replaced) else None
+        left_out = bool(event.content) if not replaced else _is_repeated(event, replaced)
+        return "repeated" if left_out else None
     if not replaced or replaced[-1] is event or any(one is event for one in replaced):
         return None
     left = {*_texts_of(replaced)}

@@ -11,7 +11,6 @@ from typing import Final
 
 from starlette.types import Receive, Scope, Send
 
-from streamweir.delivery.client_port import ClientPort
 from streamweir.http.ownership import take_ownership
 from streamweir.http.requested_run import (
     about_request,
@@ -165,20 +164,17 @@ class ResumableProxy(Proxy):
         record.run = short_handle(run.handle)
         take_ownership(scope)
         recorder = live.recorder
-        client: ClientPort = ConnectedClient(scope, receive, send)
-        if recorder is not None:
-            recorder.asked(prepared.incoming, prepared.body.data)
-            client = recorder.client(client)
         delivery = RunDelivery(
             run.first_reader(about),
             self._endpoint,
             prepared.incoming,
             headers=[],
             run_headers=self._resumption.headers(run.handle),
-            client=client,
+            client=ConnectedClient(scope, receive, send),
             run=run,
         )
         if recorder is not None:
+            recorder.asked(prepared.incoming, prepared.body.data)
             recorder.delivered_by(delivery)
         pump = asyncio.create_task(run.pump())
         try:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from starlette.types import Scope
 
-from streamweir.delivery.client_port import ClientPort
 from streamweir.http.ownership import take_ownership
 from streamweir.http.runs_app import RUNS_METHODS, RunsApp, RunsCall, RunsShell
 from streamweir.runs.found_run import About, FoundRun
@@ -186,20 +185,17 @@ class Resumption(RunsShell):
             raise NothingLeft
         take_ownership(scope)
         recorder = self._streams.recorder(record, scope)
-        client: ClientPort = ConnectedClient(scope, call.receive, call.send)
-        if recorder is not None:
-            recorder.asked(incoming, b"")
-            client = recorder.client(client)
         delivery = RunDelivery(
             reader,
             endpoint,
             incoming,
             headers=call.headers,
             run_headers=self.headers(found.handle),
-            client=client,
+            client=ConnectedClient(scope, call.receive, call.send),
             run=self.service.under_way.get(found.name),
         )
         if recorder is not None:
+            recorder.asked(incoming, b"")
             recorder.delivered_by(delivery)
             recorder.reads_run(reader)
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from starlette.types import Scope
 
-from streamweir.delivery.client_port import ClientPort
 from streamweir.http.ownership import take_ownership
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
@@ -57,13 +56,10 @@ class ProxyExchange:
         self._keeper = prepared.keeper
         self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
         live.supervise(self.supervisor)
-        port: ClientPort = client
+        self._delivery = LiveDelivery(endpoint, prepared.incoming, client=client, run=self.supervisor)
         if live.recorder is not None:
             live.recorder.asked(prepared.incoming, prepared.body.data)
-            port = live.recorder.client(client, reports_relays=True)
-        self._delivery = LiveDelivery(endpoint, prepared.incoming, client=port, run=self.supervisor)
-        if live.recorder is not None:
-            live.recorder.delivered_by(self._delivery)
+            live.recorder.delivered_by(self._delivery, reports_relays=True)
         if started_with is not None:
             self._delivery.go_on(started_with)
         context = RequestContext(

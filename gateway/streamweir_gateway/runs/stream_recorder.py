@@ -5,11 +5,11 @@ The methods are called in the order of the stream. They must not raise and must 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from streamweir.codec.base import Options
-from streamweir.delivery.client_port import ClientPort
+from streamweir.delivery.response_watcher import ResponseWatcher
 from streamweir.delivery.supervisor import Dropped
 from streamweir.errors import ErrorInfo
 from streamweir.runs.handles import Position
@@ -48,7 +48,15 @@ class ClientFacts(Protocol):
 
 
 class DeliveryFacts(Protocol):
-    """A delivery under way, as a recorder sees it."""
+    """A delivery under way, as a recorder sees it.
+
+    Attributes:
+        watcher: learns what is sent, but for the pieces that are sent at once.
+        on_sent_at_once: called with each piece that is sent at once; None: no call.
+    """
+
+    watcher: ResponseWatcher | None
+    on_sent_at_once: Callable[[bytes], object] | None
 
     @property
     def bytes(self) -> int:
@@ -115,17 +123,15 @@ class StreamRecorder(Protocol):
             facts: the facts about the attempt.
         """
 
-    def client(self, port: ClientPort, *, reports_relays: bool = False) -> ClientPort:
-        """Wrap the client, so that each piece sent to it is recorded.
+    def delivered_by(self, delivery: DeliveryFacts, *, reports_relays: bool = False) -> None:
+        """Watch the delivery that sends the stream to the client.
 
         Args:
-            port: the client.
-            reports_relays: whether each piece comes from a read that is relayed at once and that `on_relayed`
-                of the response reports. The recorder may then take both the read and the piece there.
+            delivery: the delivery, before it sends anything.
+            reports_relays: whether each piece that is sent at once comes from a read that is relayed at once
+                and that `on_relayed` of the response reports. The recorder may then take both the read and
+                the piece there.
         """
-
-    def delivered_by(self, delivery: DeliveryFacts) -> None:
-        """Note the delivery that sends the stream to the client."""
 
     def reads_run(self, reader: ReaderFacts) -> None:
         """Note the reader of a stored run: the request has no upstream of its own."""

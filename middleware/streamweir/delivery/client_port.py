@@ -38,18 +38,6 @@ class ClientPort(Protocol):
         """
         return cannot_write
 
-    def write_heartbeat(self, data: bytes) -> bool:
-        """Send a heartbeat without waiting.
-
-        Returns:
-            False if that is impossible, as for `write`.
-        """
-        return self.write(data)
-
-    def send_heartbeat(self, data: bytes) -> Awaitable[None]:
-        """Send a heartbeat as a piece of the body; see `send_body`."""
-        return self.send_body(data, True)
-
     def unsent(self) -> int | None:
         """Return how many bytes the client has not taken yet; None if the server does not know."""
         return None

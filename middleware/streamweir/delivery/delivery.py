@@ -19,11 +19,13 @@ Source: the standard protocol 1.1, sections 2 (when headers leave), 4 and 5 (the
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
 
 from streamweir.delivery.client_port import ClientPort, cannot_write
+from streamweir.delivery.response_watcher import ResponseWatcher
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.failures.whole_response import WholeResponse
 from streamweir.http.fair_lock import FairLock
@@ -64,6 +66,8 @@ class Delivery:
         bytes: the number of bytes of the body that have been sent.
         is_started: the headers have been sent, or are being sent.
         gone: the error by which the server reported that the client has left; None before.
+        watcher: learns what is sent, but for the pieces that `send_at_once` sends; None: no watcher.
+        on_sent_at_once: called with each piece that `send_at_once` has sent; None: no call.
     """
 
     __slots__ = (
@@ -78,8 +82,10 @@ class Delivery:
         "clock",
         "gone",
         "is_started",
+        "on_sent_at_once",
         "sink",
         "status",
+        "watcher",
     )
 
     def __init__(self, client: ClientPort, clock: StreamClock) -> None:
@@ -91,6 +97,8 @@ class Delivery:
         self.bytes = 0
         self.is_started = False
         self.gone: OSError | None = None
+        self.watcher: ResponseWatcher | None = None
+        self.on_sent_at_once: Callable[[bytes], object] | None = None
         self._is_dropped = False
         self._extra_headers: Headers = []
         self._whole_headers: Headers | None = None
@@ -132,6 +140,8 @@ class Delivery:
         if self._lock.is_taken or self._unsent or not self._write_now(data):
             self._unsent += data
             return False
+        if self.on_sent_at_once is not None:
+            self.on_sent_at_once(data)
         self.clock.last_write = now
         self.bytes += len(data)
         return True
@@ -166,7 +176,7 @@ class Delivery:
             if not self.is_started:
                 await self._start(data, more=True)
             elif data:
-                await self.client.send_body(data, True)
+                await self._send_body(data, more=True)
             self.bytes += len(data)
         except OSError as error:
             self._note_gone(error)
@@ -248,8 +258,10 @@ class Delivery:
         if not self.is_started or self._write_now is cannot_write:
             return False
         data = self._heartbeat()
-        if data and not self.client.write_heartbeat(data):
+        if data and not self._write_now(data):
             return False
+        if data and self.watcher is not None:
+            self.watcher.heartbeat(data)
         self.bytes += len(data)
         return True
 
@@ -300,10 +312,8 @@ class Delivery:
         try:
             if not self.is_started:
                 await self._start(data, more=more, is_heartbeat=is_heartbeat)
-            elif is_heartbeat:
-                await self.client.send_heartbeat(data)
             else:
-                await self.client.send_body(data, more)
+                await self._send_body(data, more=more, is_heartbeat=is_heartbeat)
         except OSError as error:
             self._note_gone(error)
             raise
@@ -320,13 +330,18 @@ class Delivery:
             headers = self._whole_headers
             if headers is None:
                 headers = self._headers() + self._extra_headers
+            if self.watcher is not None:
+                self.watcher.response_started(self.status, headers)
             await self.client.send_start(self.status, headers)
-            if is_heartbeat:
-                await self.client.send_heartbeat(data)
-            else:
-                await self.client.send_body(data, more)
+            await self._send_body(data, more=more, is_heartbeat=is_heartbeat)
         finally:
             self.client.cork(False)
+
+    def _send_body(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> Awaitable[None]:
+        """Send a piece of the body, and tell the watcher. This is no coroutine function; see `AsgiClient`."""
+        if self.watcher is not None and data:
+            (self.watcher.heartbeat if is_heartbeat else self.watcher.written)(data)
+        return self.client.send_body(data, more)
 
     def _settle_status(self, error: ErrorInfo | None, failure: ErrorInfo | None) -> None:
         """Choose the status of an answer that is sent as a whole."""

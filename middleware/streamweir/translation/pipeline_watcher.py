@@ -37,5 +37,12 @@ def note_rest(
     watcher: PipelineWatcher | None, items: Iterator[Any], frames: Iterator[tuple[Iterable[Any], object]]
 ) -> None:
     """Tell `watcher` whether events follow the end of the stream: in its frame, or in a later one."""
-    if watcher is not None and (any(True for _ in items) or any([*more] for more, _ in frames)):
+    if watcher is None:
+        return
+    if next(items, None) is not None:
         watcher.dropped()
+        return
+    for more, _ in frames:
+        if [*more]:
+            watcher.dropped()
+            return

@@ -35,6 +35,8 @@ class SentBytes:
         self.status = 200
         self.is_started = True
         self.supervisor: Any = None
+        self.watcher: Any = None
+        self.on_sent_at_once: Any = None
 
 
 def lines_of(entries: list[Entry]) -> Iterator[Line]:
@@ -67,9 +69,7 @@ class Play:
         self.position = self.stream.pipeline.position
         destination: Any = SimpleNamespace(label="u", identity="u", config=SimpleNamespace(speaks="legacy"))
         response: Any = SimpleNamespace(status=200, headers=[])
-        client: Any = SimpleNamespace(cork=None, watch=None)
-        self.recorder.client(client, reports_relays=True)
-        self.recorder.delivered_by(self.sent)
+        self.recorder.delivered_by(self.sent, reports_relays=True)
         self.recorder.attempt_began(1, destination, self.stream, {})
         self.recorder.answered(response)
         self.read, self.relayed, self.written = response.on_read, response.on_relayed, self.recorder.written
