@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from typing import Final
 
 from streamweir_gateway.console.ended_capture import KeptCapture
 
-__all__ = ["CaptureShelf"]
+__all__ = ["MOST_BEYOND", "CaptureShelf"]
+
+MOST_BEYOND: Final = 128
+"""The captures beyond `max_streams` that are kept until `shrink` is called."""
 
 
 class CaptureShelf:
@@ -30,19 +34,22 @@ class CaptureShelf:
         self._kept: OrderedDict[str, tuple[KeptCapture, int]] = OrderedDict()
         """The captures and their bytes, by the id of the row, the oldest first."""
 
-    def __len__(self) -> int:
-        return len(self._kept)
-
     def get(self, row_id: str) -> KeptCapture | None:
         """Return the capture of a row; None if it is not kept."""
         found = self._kept.get(row_id)
         return None if found is None else found[0]
 
-    def add(self, capture: KeptCapture) -> None:
-        """Keep a capture, which does not grow any more. The caller calls `shrink` afterwards."""
-        size = capture.size
-        self._kept[capture.row_id] = capture, size
+    def add(self, capture: KeptCapture) -> bool:
+        """Keep a capture, which does not grow any more.
+
+        Returns:
+            Whether the caller has to call `shrink` now: many captures more than `max_streams` are kept, or
+            too many bytes.
+        """
+        kept, size = self._kept, capture.size
+        kept[capture.row_id] = capture, size
         self.size += size
+        return self.size > self.max_bytes or len(kept) > self.max_streams + MOST_BEYOND
 
     def replace(self, capture: KeptCapture) -> None:
         """Keep a capture in the place of the one of the same row, if that one is still kept."""

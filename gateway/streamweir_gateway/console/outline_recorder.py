@@ -59,7 +59,7 @@ _IDS: Final = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id
 """The metadata fields that an event without content keeps, in addition to those that every event has."""
 _LONGEST_ID: Final = 128
 _MOST_NOTES: Final = 64
-"""The most notes that wait before the log takes them."""
+"""The most notes that wait before the log takes them, with the next read or write."""
 _OBJECT_BYTES: Final = 1200
 """The memory of a recorder beside its notes, about."""
 
@@ -109,9 +109,7 @@ class OutlineRecorder(RecordedRequest):
 
     @property
     def masking(self) -> Masking:
-        """Masks the log: this object until the capture of an ended stream is packed."""
-        if self.is_raw and self.is_over:
-            return self
+        """Masks the log."""
         self._opened().log.collect()
         assert self._mask is not None
         return self._mask
@@ -147,31 +145,6 @@ class OutlineRecorder(RecordedRequest):
         self.is_raw = False
         log = self._opened().log
         return None if self._mask is not None and self._mask.has_begun else log.whole()
-
-    # --- masking --------------------------------------------------------------------------------------------
-
-    @property
-    def has_work(self) -> bool:
-        """Whether the capture of an ended stream is still to be packed."""
-        return self.is_raw
-
-    @property
-    def held_since(self) -> float | None:
-        """None: no entry of an outline is held back."""
-        return None
-
-    @property
-    def is_within_line(self) -> bool:
-        """False: no entry of an outline is held back."""
-        return False
-
-    def release(self) -> None:
-        """Do nothing: no entry is held back."""
-
-    def work(self, most: int) -> None:
-        """Pack the capture. Its secrets are masked afterwards."""
-        del most
-        self._settings.pack(self)
 
     # --- the log --------------------------------------------------------------------------------------------
 
@@ -262,13 +235,12 @@ class OutlineRecorder(RecordedRequest):
         ids = _ids_of(event.meta) if event.meta else None
         notes.append(("kind", monotonic(), 0, sequence, event.type, ids, code))
         self._block = None
-        if len(notes) > _MOST_NOTES:
-            self._moved()
 
     def replaced(self, event: Event, events: Sequence[Event]) -> None:
         """Note whether a text was withheld or left out."""
         if (change := change_of(event, events)) is not None:
-            self._add(("mark", monotonic(), {"what": change}))
+            self._notes.append(("mark", monotonic(), {"what": change}))
+            self._block = None
 
     def dropped(self) -> None:
         """Note that events followed the end."""
@@ -325,8 +297,12 @@ class OutlineRecorder(RecordedRequest):
 
     def written(self, data: bytes) -> None:
         """Note a piece of the response's body that was not sent by a relay."""
-        position = self._position
-        self._add(("write", monotonic(), len(data), None if position is None else position.written))
+        notes, position = self._notes, self._position
+        sequence = None if position is None else position.written
+        notes.append(("write", monotonic(), len(data), sequence))
+        self._block = None
+        if len(notes) > _MOST_NOTES:
+            self._moved()
 
     def heartbeat(self, data: bytes) -> None:
         """Note a sent heartbeat, which belongs to no read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
@@ -14,9 +14,6 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 from streamweir_gateway.upstream.response import UpstreamResponse
-
-if TYPE_CHECKING:
-    from streamweir_gateway.console.outline_recorder import OutlineRecorder
 
 __all__ = ["CaptureSettings", "RecordedRequest", "TranslationFacts"]
 
@@ -30,7 +27,6 @@ class CaptureSettings(NamedTuple):
         config: the hash of the configuration in force.
         mask: finds the secrets of the configuration.
         on_raw: called with a log that has many bytes to mask.
-        pack: packs the capture of an ended stream that has been noted only.
     """
 
     max_bytes: int
@@ -38,18 +34,17 @@ class CaptureSettings(NamedTuple):
     config: str
     mask: SecretMask
     on_raw: Callable[[Masking], None]
-    pack: Callable[[OutlineRecorder], object]
 
 
 class TranslationFacts(NamedTuple):
     """The facts about the translation of a stream that its row shows."""
 
-    session_id: str | None
-    thread_id: str | None
-    warnings: int
-    repairs: int
-    malformed: int
-    speaks: str | None
+    session_id: str | None = None
+    thread_id: str | None = None
+    warnings: int | None = None
+    repairs: int | None = None
+    malformed: int | None = None
+    speaks: str | None = None
 
 
 class RecordedRequest:
@@ -158,10 +153,8 @@ class RecordedRequest:
         self.is_over = True
         if self.stream is not None:
             self._translation = _facts_of(self.stream)
-        if self.delivery is not None:
-            self.delivery.watcher = self.delivery.on_sent_at_once = None
-            if self.delivery.is_started:
-                self.status = self.delivery.status
+        if self.delivery is not None and self.delivery.is_started:
+            self.status = self.delivery.status
         self.stream = self.delivery = self._response = None
 
 

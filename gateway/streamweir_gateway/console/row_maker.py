@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Final
 
 from streamweir.capture.masking import SecretMask
 from streamweir.request_id import session_id_of
@@ -12,7 +13,9 @@ from streamweir_gateway.observability.observer import shown_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
-__all__ = ["RowMaker"]
+__all__ = ["RowMaker", "clock_shift"]
+
+_NO_FACTS: Final = TranslationFacts()
 
 
 class RowMaker:
@@ -30,7 +33,7 @@ class RowMaker:
     def open(self, recorder: RecordedRequest) -> PackedRow:
         """Return the row of an open request as it is now."""
         record, stream, delivery = recorder.record, recorder.stream, recorder.delivery
-        row = self._of_stream(recorder, _state(recorder))
+        row = self._row(recorder, _state(recorder), clock_shift())
         if delivery is not None:
             row.bytes_out = delivery.bytes
             row.status = record.status or (delivery.status if delivery.is_started else None)
@@ -38,54 +41,17 @@ class RowMaker:
             row.events, row.bytes_in = stream.pipeline.position.written, stream.bytes
         return row
 
-    def ended(self, recorder: RecordedRequest) -> PackedRow:
-        """Return the row of a request that has ended."""
-        record = recorder.record
-        became_stream = recorder.attempt or record.reason is not None
-        row = self._of_stream(recorder, "ended" if became_stream else "refused")
-        row.duration_ms = record.duration_ms
-        row.events, row.bytes_in, row.bytes_out = record.events, record.bytes_in, record.bytes_out
-        row.status = record.status or recorder.status
-        return row
+    def ended(self, recorder: RecordedRequest, shift: float) -> PackedRow:
+        """Return the row of a request that has ended; `shift` is the present `clock_shift()`."""
+        became_stream = recorder.attempt or recorder.record.reason is not None
+        return self._row(recorder, "ended" if became_stream else "refused", shift)
 
     def refused(self, row_id: str, record: RequestRecord) -> PackedRow:
         """Return the row of a request that was refused before it had a recorder."""
-        row = self._of_record(row_id, record, "refused")
-        row.duration_ms, row.bytes_out = record.duration_ms, record.bytes_out
-        row.attempts, row.events, row.bytes_in = record.attempts or 0, 0, 0
-        return row
-
-    def _of_stream(self, recorder: RecordedRequest, state: State) -> PackedRow:
-        """Return the row of a request that has a recorder, without its numbers of events and of bytes."""
-        translation, incoming = recorder.translation, recorder.incoming
-        row = self._of_record(recorder.row_id, recorder.record, state)
-        row.capture = "content" if recorder.has_content else "metadata"
-        row.attempts = recorder.attempt
-        if incoming is not None:
-            row.answers, row.framing = row.answers or incoming.answers, row.framing or incoming.framing
-        if translation is not None:
-            row.warnings, row.repairs = translation.warnings, translation.repairs
-            row.malformed = translation.malformed
-            row.speaks = translation.speaks or row.speaks
-            self._add_ids(row, translation)
-        return row
-
-    def _add_ids(self, row: PackedRow, translation: TranslationFacts) -> None:
-        """Add the ids of the stream, which an upstream may have chosen, without secrets."""
-        session_id, thread_id = translation.session_id, translation.thread_id
-        if session_id is not None and session_id != session_id_of(row.request_id):
-            session_id = self._mask.apply_to_text(session_id)
-        row.session_id = session_id
-        row.thread_id = None if thread_id is None else self._mask.apply_to_text(thread_id)
-
-    def _of_record(self, row_id: str, record: RequestRecord, state: State) -> PackedRow:
-        has_event, hint = record.first_event_ms is not None, record.hint
         return PackedRow(
-            began=round((time.time() - (time.monotonic() - record.began)) * 1000),
+            began=_unix_milliseconds(record, clock_shift()),
             endpoint=record.endpoint,
-            first_event_ms=record.first_event_ms,
-            max_gap_ms=round(record.longest_gap * 1000, 3) if has_event else None,
-            reason=record.reason,
+            duration_ms=record.duration_ms,
             id=row_id,
             request_id=record.request_id,
             trace_id=record.trace_id,
@@ -94,12 +60,74 @@ class RowMaker:
             answers=record.answers,
             framing=record.framing,
             key=record.key,
-            state=state,
+            state="refused",
+            events=0,
+            bytes_in=0,
+            bytes_out=record.bytes_out,
+            attempts=record.attempts or 0,
             lost=record.lost,
             status=record.status,
+            reason=record.reason,
             code=record.code,
-            hint=None if hint is None else shown_hint(hint, self._secrets),
+            hint=self._shown_hint(record),
         )
+
+    def _row(self, recorder: RecordedRequest, state: State, shift: float) -> PackedRow:
+        """Return the row of a request that has a recorder, with the numbers in its record."""
+        record, incoming = recorder.record, recorder.incoming
+        facts = recorder.translation or _NO_FACTS
+        first, answers, framing = record.first_event_ms, record.answers, record.framing
+        if incoming is not None:
+            answers, framing = answers or incoming.answers, framing or incoming.framing
+        return PackedRow(
+            began=_unix_milliseconds(record, shift),
+            endpoint=record.endpoint,
+            first_event_ms=first,
+            max_gap_ms=None if first is None else round(record.longest_gap * 1000, 3),
+            duration_ms=record.duration_ms,
+            reason=record.reason,
+            id=recorder.row_id,
+            request_id=record.request_id,
+            trace_id=record.trace_id,
+            upstream=record.upstream,
+            speaks=facts.speaks or record.speaks,
+            answers=answers,
+            framing=framing,
+            key=record.key,
+            state=state,
+            events=record.events,
+            bytes_in=record.bytes_in,
+            bytes_out=record.bytes_out,
+            attempts=recorder.attempt,
+            warnings=facts.warnings,
+            repairs=facts.repairs,
+            malformed=facts.malformed,
+            lost=record.lost,
+            status=record.status or recorder.status,
+            code=record.code,
+            hint=None if record.hint is None else self._shown_hint(record),
+            thread_id=None if facts.thread_id is None else self._mask.apply_to_text(facts.thread_id),
+            session_id=self._shown_session(facts.session_id, record.request_id),
+            capture="content" if recorder.has_content else "metadata",
+        )
+
+    def _shown_session(self, session_id: str | None, request_id: str) -> str | None:
+        """Return the id of a session, which an upstream may have chosen, without secrets."""
+        if session_id is None or session_id == session_id_of(request_id):
+            return session_id
+        return self._mask.apply_to_text(session_id)
+
+    def _shown_hint(self, record: RequestRecord) -> str | None:
+        return None if record.hint is None else shown_hint(record.hint, self._secrets)
+
+
+def clock_shift() -> float:
+    """Return what has to be added to `time.monotonic()` for the Unix seconds of the same moment."""
+    return time.time() - time.monotonic()
+
+
+def _unix_milliseconds(record: RequestRecord, shift: float) -> int:
+    return round((record.began + shift) * 1000)
 
 
 def _state(recorder: RecordedRequest) -> State:

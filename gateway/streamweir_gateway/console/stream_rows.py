@@ -30,9 +30,10 @@ from streamweir_gateway.console.ended_capture import KeptCapture, Recorder, pack
 from streamweir_gateway.console.masking_queue import MaskingQueue
 from streamweir_gateway.console.outline_log import most_relay_bytes
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
+from streamweir_gateway.console.raw_outlines import RawOutlines
 from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.row import PackedRow
-from streamweir_gateway.console.row_maker import RowMaker
+from streamweir_gateway.console.row_maker import RowMaker, clock_shift
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
@@ -83,6 +84,7 @@ class StreamRows:
         self.last_errors: dict[str, str] = {}
         self._workers = workers
         self._masking = MaskingQueue()
+        self._outlines = RawOutlines(self._packed)
         self._config = ""
         self._take_settings(settings, secrets)
         self._open: dict[int, Recorder] = {}
@@ -114,7 +116,6 @@ class StreamRows:
             self._config,
             mask,
             self._masking.add,
-            self._packed,
         )
         self._maker = RowMaker(mask, Secrets(texts))
 
@@ -139,14 +140,14 @@ class StreamRows:
 
     def recorder(self, record: RequestRecord, scope: Scope) -> Recorder:
         """Begin the row of a request that may become a stream."""
-        before = self._open.get(id(record))
+        key = id(record)
+        before = self._open.get(key)
         row_id = self._new_id() if before is None else before.row_id
-        made = self._open[id(record)] = self._recorder(row_id, record, self._capture, scope)
-        if before is None:
-            if not self._has_notified:
-                self._notify()
-        else:
+        made = self._open[key] = self._recorder(row_id, record, self._capture, scope)
+        if before is not None:
             made.was_returned = before.was_returned
+        elif not self._has_notified:
+            self._notify()
         return made
 
     def ended(self, record: RequestRecord) -> None:
@@ -155,7 +156,13 @@ class StreamRows:
         if recorder is not None:
             recorder.end()
             self._keep(recorder)
-            self._end_row(recorder)
+            if recorder.was_returned:
+                self._sent.pop(recorder.row_id, None)
+                self._ended_late.append(self._maker.ended(recorder, clock_shift()))
+            elif isinstance(recorder, OutlineRecorder) and len(self._ended) < MOST_COLLECTED:
+                self._ended.append(recorder)
+            else:
+                self._ended.append(self._maker.ended(recorder, clock_shift()))
         elif _was_refused(record):
             self._ended.append(self._maker.refused(self._new_id(), record))
         else:
@@ -193,6 +200,8 @@ class StreamRows:
         """
         self._has_notified = False
         self._give_way()
+        if self._outlines.has_work:
+            self._masking.add(self._outlines)
         rows, ended, gone = [*self._ended_late], self._ended_rows(), [*self._gone]
         self._ended_late.clear()
         self._ended.clear()
@@ -201,8 +210,8 @@ class StreamRows:
         return Changes(rows, ended, gone)
 
     def _ended_rows(self) -> list[PackedRow]:
-        make = self._maker.ended
-        return [one if isinstance(one, PackedRow) else make(one) for one in self._ended]
+        make, shift = self._maker.ended, clock_shift()
+        return [one if isinstance(one, PackedRow) else make(one, shift) for one in self._ended]
 
     def _long_open(self) -> Iterator[PackedRow]:
         latest = time.monotonic() - OPEN_SECONDS
@@ -241,31 +250,22 @@ class StreamRows:
                 self._sent[row.id] = facts
                 yield row
 
-    def _end_row(self, recorder: Recorder) -> None:
-        if recorder.was_returned:
-            self._sent.pop(recorder.row_id, None)
-            self._ended_late.append(self._maker.ended(recorder))
-        elif isinstance(recorder, OutlineRecorder) and len(self._ended) < MOST_COLLECTED:
-            self._ended.append(recorder)
-        else:
-            self._ended.append(self._maker.ended(recorder))
-
     def _keep(self, recorder: Recorder) -> None:
         """Keep the capture of a stream that has ended. Outlines are packed later, or for a viewer."""
-        kept: KeptCapture = recorder
-        if not isinstance(recorder, OutlineRecorder):
+        if isinstance(recorder, OutlineRecorder):
+            self._outlines.add(recorder)
+            is_full = self._shelf.add(recorder)
+        else:
             kept = packed_capture(recorder)
             if kept is not recorder:
                 self._masking.discard(recorder.masking)
-        self._masking.add(kept.masking)
-        self._shelf.add(kept)
-        shelf = self._shelf
-        if shelf.size > shelf.max_bytes or len(shelf) > shelf.max_streams + MOST_COLLECTED:
+            self._masking.add(kept.masking)
+            is_full = self._shelf.add(kept)
+        if is_full:
             self._give_way()
 
     def _packed(self, recorder: OutlineRecorder) -> KeptCapture:
         """Keep the capture of an ended stream in a packed form, if possible, and return it."""
-        self._masking.discard(recorder)
         kept = packed_capture(recorder)
         self._shelf.replace(kept)
         self._masking.add(kept.masking)
@@ -274,7 +274,10 @@ class StreamRows:
     def _give_way(self) -> None:
         """Drop the oldest captures until the limits hold."""
         for capture, is_for_bytes in self._shelf.shrink():
-            self._masking.discard(capture.masking)
+            if isinstance(capture, OutlineRecorder) and capture.is_raw:
+                self._outlines.drop(capture)
+            else:
+                self._masking.discard(capture.masking)
             if is_for_bytes:
                 self._gone.append(capture.row_id)
 

@@ -37,13 +37,13 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
 
 def _is_repeated(event: Content | Thinking, replaced: Sequence[Event]) -> bool:
     """Return whether the stage left out some text of the event, or made the event replace earlier text."""
-    if len(replaced) == 1 and replaced[0] is event:
-        return False
-    texts = [one for one in replaced if type(one) is type(event)]
-    was_piece = isinstance(event, Content) and event.op != "replace"
-    if was_piece and any(isinstance(one, Content) and one.op == "replace" for one in texts):
-        return True
-    return "".join(one.content for one in texts if isinstance(one, Content | Thinking)) != event.content
+    left, was_piece = "", isinstance(event, Content) and event.op != "replace"
+    for one in replaced:
+        if isinstance(one, type(event)):
+            if was_piece and isinstance(one, Content) and one.op == "replace":
+                return True
+            left += one.content
+    return left != event.content
 
 
 def _texts_of(events: Sequence[Event]) -> Iterator[str]:

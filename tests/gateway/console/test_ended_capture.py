@@ -30,7 +30,7 @@ READS = [b'data: {"content": "one"}\n\n', b'data: {"content": "%b"}\n\n' % KEY.e
 
 def recorder(*, has_content: bool = True, max_bytes: int = 1 << 20, ids: Meta | None = None) -> Recorder:
     """Return the recorder of a stream that has ended; `ids` are those of an event of an outline."""
-    settings = CaptureSettings(max_bytes, 640, "", SecretMask([SECRET]), lambda _: None, lambda _: None)
+    settings = CaptureSettings(max_bytes, 640, "", SecretMask([SECRET]), lambda _: None)
     record = RequestRecord("req_1", "POST", "/chat", answers="standard", framing="sse", reason="done")
     incoming: Any = None
     made = (ContentRecorder if has_content else OutlineRecorder)("row-1", record, settings, SCOPE)

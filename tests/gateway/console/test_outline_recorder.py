@@ -58,9 +58,7 @@ class Play:
 
     def __init__(self, seed: int, max_bytes: int) -> None:
         self.random = random.Random(seed)
-        settings = CaptureSettings(
-            max_bytes, most_relay_bytes(max_bytes), "", SecretMask(()), lambda _: None, lambda _: None
-        )
+        settings = CaptureSettings(max_bytes, most_relay_bytes(max_bytes), "", SecretMask(()), lambda _: None)
         record, scope = RequestRecord("req_1", "POST", "/chat"), {"type": "http"}
         self.recorder = OutlineRecorder("row-1", record, settings, scope)
         self.sent = SentBytes()
