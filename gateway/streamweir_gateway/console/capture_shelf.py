@@ -64,8 +64,9 @@ class CaptureShelf:
         Yields:
             Each dropped capture, and whether it was dropped for its bytes, not for the number of captures.
         """
-        while self._kept and (self.size > self.max_bytes or len(self._kept) > self.max_streams):
-            _, (capture, size) = self._kept.popitem(last=False)
-            is_for_bytes = self.size > self.max_bytes
+        kept, most, most_bytes = self._kept, self.max_streams, self.max_bytes
+        while kept and (len(kept) > most or self.size > most_bytes):
+            _, (capture, size) = kept.popitem(last=False)
+            is_for_bytes = self.size > most_bytes
             self.size -= size
             yield capture, is_for_bytes

@@ -107,7 +107,7 @@ class ContentRecorder(RecordedRequest):
 
     def asked(self, incoming: Incoming, body: bytes) -> None:
         """Note the client's request. Later calls do nothing."""
-        self.incoming = incoming
+        self.answers, self.framing = incoming.answers, incoming.framing
         scope, self._scope = self._scope, None
         if scope is not None:
             self._add_request(self.record.began, client_request(scope), body)

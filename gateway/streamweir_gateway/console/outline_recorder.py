@@ -170,7 +170,7 @@ class OutlineRecorder(RecordedRequest):
 
     def asked(self, incoming: Incoming, body: bytes) -> None:
         """Note the client's request. Later calls do nothing."""
-        self.incoming = incoming
+        self.answers, self.framing = incoming.answers, incoming.framing
         scope, self._scope = self._scope, None
         if scope is not None:
             self._notes.append(("request", self.record.began, client_request(scope), len(body)))

@@ -30,10 +30,9 @@ class RawOutlines:
     def drop(self, outline: OutlineRecorder) -> None:
         """Remove the oldest outline if it is this one, because it is not kept."""
         waiting = self._waiting
-        while waiting and not waiting[0].is_raw:  # packed for a viewer
-            waiting.popleft()
-        if waiting and waiting[0] is outline:
-            waiting.popleft()
+        while waiting and (waiting[0] is outline or not waiting[0].is_raw):  # not raw: packed for a viewer
+            if waiting.popleft() is outline:
+                return
 
     @property
     def has_work(self) -> bool:

@@ -9,7 +9,6 @@ from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.capture_source import Masking, StreamFacts
-from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.stream_recorder import DeliveryFacts
@@ -61,7 +60,8 @@ class RecordedRequest:
         attempt: the number of the present attempt; 0 before the first.
         stream: the stream of the present attempt; None before the first, and after the end.
         delivery: the delivery to the client; None before it begins, and after the end.
-        incoming: the client's request; None before it is read.
+        answers: the protocol that the client asks for; None before its request is read.
+        framing: the framing that the client asks for; None before its request is read.
         status: the HTTP status that was sent; None before the end.
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
         destination: the upstream of the last attempt; None before the first.
@@ -74,11 +74,12 @@ class RecordedRequest:
         "_response",
         "_settings",
         "_translation",
+        "answers",
         "attempt",
         "delivery",
         "destination",
         "first_event",
-        "incoming",
+        "framing",
         "is_over",
         "options",
         "record",
@@ -99,7 +100,8 @@ class RecordedRequest:
         self.is_over = self.was_returned = False
         self.stream: StreamNormalizer | None = None
         self.delivery: DeliveryFacts | None = None
-        self.incoming: Incoming | None = None
+        self.answers: str | None = None
+        self.framing: str | None = None
         self.destination: Destination | None = None
         self.options: Mapping[str, Options] = {}
         self.status: int | None = None
@@ -113,7 +115,7 @@ class RecordedRequest:
 
     def facts(self) -> StreamFacts:
         """Return the facts about the stream, as far as they are known now."""
-        record, incoming, destination = self.record, self.incoming, self.destination
+        record, destination = self.record, self.destination
         translation = self.translation
         return StreamFacts(
             record.request_id,
@@ -121,8 +123,8 @@ class RecordedRequest:
             record.endpoint,
             record.upstream,
             record.speaks if destination is None else destination.config.speaks,
-            record.answers or (None if incoming is None else incoming.answers),
-            record.framing or (None if incoming is None else incoming.framing),
+            record.answers or self.answers,
+            record.framing or self.framing,
             self._settings.config or None,
             record.trace_id,
             None if translation is None else translation.session_id,

@@ -74,11 +74,10 @@ class RowMaker:
 
     def _row(self, recorder: RecordedRequest, state: State, shift: float) -> PackedRow:
         """Return the row of a request that has a recorder, with the numbers in its record."""
-        record, incoming = recorder.record, recorder.incoming
-        facts = recorder.translation or _NO_FACTS
-        first, answers, framing = record.first_event_ms, record.answers, record.framing
-        if incoming is not None:
-            answers, framing = answers or incoming.answers, framing or incoming.framing
+        record, facts = recorder.record, recorder.translation or _NO_FACTS
+        first, session_id = record.first_event_ms, facts.session_id
+        if session_id is not None and session_id != session_id_of(record.request_id):
+            session_id = self._mask.apply_to_text(session_id)  # an upstream may have chosen it
         return PackedRow(
             began=_unix_milliseconds(record, shift),
             endpoint=record.endpoint,
@@ -91,8 +90,8 @@ class RowMaker:
             trace_id=record.trace_id,
             upstream=record.upstream,
             speaks=facts.speaks or record.speaks,
-            answers=answers,
-            framing=framing,
+            answers=record.answers or recorder.answers,
+            framing=record.framing or recorder.framing,
             key=record.key,
             state=state,
             events=record.events,
@@ -107,15 +106,9 @@ class RowMaker:
             code=record.code,
             hint=None if record.hint is None else self._shown_hint(record),
             thread_id=None if facts.thread_id is None else self._mask.apply_to_text(facts.thread_id),
-            session_id=self._shown_session(facts.session_id, record.request_id),
+            session_id=session_id,
             capture="content" if recorder.has_content else "metadata",
         )
-
-    def _shown_session(self, session_id: str | None, request_id: str) -> str | None:
-        """Return the id of a session, which an upstream may have chosen, without secrets."""
-        if session_id is None or session_id == session_id_of(request_id):
-            return session_id
-        return self._mask.apply_to_text(session_id)
 
     def _shown_hint(self, record: RequestRecord) -> str | None:
         return None if record.hint is None else shown_hint(record.hint, self._secrets)

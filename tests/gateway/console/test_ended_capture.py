@@ -1,5 +1,6 @@
 """Ended streams are packed, give their logs back as they were, and have no secrets once they are shown."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ def recorder(*, has_content: bool = True, max_bytes: int = 1 << 20, ids: Meta | 
     """Return the recorder of a stream that has ended; `ids` are those of an event of an outline."""
     settings = CaptureSettings(max_bytes, 640, "", SecretMask([SECRET]), lambda _: None)
     record = RequestRecord("req_1", "POST", "/chat", answers="standard", framing="sse", reason="done")
-    incoming: Any = None
+    incoming: Any = SimpleNamespace(answers="standard", framing="sse")
     made = (ContentRecorder if has_content else OutlineRecorder)("row-1", record, settings, SCOPE)
     made.asked(incoming, SECRET.encode())
     if isinstance(made, ContentRecorder):
