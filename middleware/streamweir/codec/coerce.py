@@ -157,6 +157,8 @@ def present(**fields: Any) -> dict[str, Any]:
 
 def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any] | None:
     """Return the fields of a message that are not null and not in `known`; None if no field is left."""
+    if type(known) is frozenset and message.keys() <= known:
+        return None
     if len(message) > _MANY:
         known = frozenset(known)
     rest = {key: value for key, value in message.items() if key not in known and value is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
 
@@ -62,9 +62,10 @@ _MOST_ASKED: Final = 100
 """The most open questions whose answers are reported."""
 
 _TASK: Final = ("kind", "id", "contextId", "status", "artifacts", "history")
-_STATUS: Final = ("state", "message", "timestamp")
-_STATUS_UPDATE: Final = ("kind", "taskId", "contextId", "status", "final")
-_ARTIFACT_UPDATE: Final = ("kind", "taskId", "contextId", "artifact", "append", "lastChunk")
+_STATUS: Final = frozenset({"state", "message", "timestamp"})
+_OF_UNKNOWN_STATUS: Final = _STATUS - {"state"}
+_STATUS_UPDATE: Final = frozenset({"kind", "taskId", "contextId", "status", "final"})
+_ARTIFACT_UPDATE: Final = frozenset({"kind", "taskId", "contextId", "artifact", "append", "lastChunk"})
 
 
 class A2aDecoder(Decoder):
@@ -85,6 +86,8 @@ class A2aDecoder(Decoder):
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
+        self._meta: Meta | None = None
+        """The ids as metadata."""
         self._state = ""
         self._end: _End | None = None
         self._has_contents = False
@@ -124,7 +127,7 @@ class A2aDecoder(Decoder):
             yield failure_of(message) or custom("message", message)
             return
         yield from self._session(found.kind, found.value)
-        meta = and_extra(meta_of(**self._ids), found.beside)
+        meta = and_extra(self._meta, found.beside)
         yield from _READERS[found.kind](self, found.value, meta)
 
     @cached_property
@@ -144,8 +147,9 @@ class A2aDecoder(Decoder):
             return
         is_first = "thread_id" not in self._ids
         self._ids |= new
+        self._meta = meta_of(**self._ids)
         if is_first and "thread_id" in self._ids:
-            yield SessionStart(session_id=self._ids["thread_id"], meta=meta_of(**self._ids))
+            yield SessionStart(session_id=self._ids["thread_id"], meta=self._meta)
 
     # Tasks
 
@@ -155,7 +159,7 @@ class A2aDecoder(Decoder):
         is_over = state_of(status) in _STATES.keys() - {"submitted", "working"}
         history = objects_in(task.get("history"))
         self._has_contents = self._has_contents or any("content" in message for message in history)
-        ids = meta_of(**self._ids)
+        ids = self._meta
         is_earlier = not (is_over or self._state) and sum(not is_agents(item) for item in history) > 1
         for artifact in objects_in(task.get("artifacts")):
             if is_earlier:
@@ -201,10 +205,10 @@ class A2aDecoder(Decoder):
             self._asked.clear()
         self.complete = self._end is not None and state != "auth-required"
         self.pauses = self._end == "suspended"
-        meta = and_extra(meta, leftover(status, _STATUS if state in _STATES else _STATUS[1:]))
+        meta = and_extra(meta, leftover(status, _STATUS if state in _STATES else _OF_UNKNOWN_STATUS))
         if (changes and state in _STATES) or (meta and "extra" in meta):
             yield Status("workflow", _STATES.get(state, "running"), meta=meta)
-        ids = meta_of(**self._ids)
+        ids = self._meta
         if self._end == "suspended":
             if changes:
                 yield from self._questions(state, message, ids)
@@ -220,13 +224,13 @@ class A2aDecoder(Decoder):
 
     def _ask(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield `events`, and remember the questions among them."""
-        ids = meta_of(**self._ids)
+        ids = self._meta
         for event in events:
             if isinstance(event, Interaction) and len(self._asked) < _MOST_ASKED:
                 self._asked.append(Interaction(event.interaction_id, event.kind, "resolved", meta=ids))
             yield event
 
-    def _repetition(self, holder: Fields, known: Sequence[str], meta: Meta | None) -> Iterator[Event]:
+    def _repetition(self, holder: Fields, known: Iterable[str], meta: Meta | None) -> Iterator[Event]:
         """Yield the text of a message or an artifact, unless it was sent before under another id."""
         self._has_answered = True
         if text := text_of_parts(self._parts(holder)):

@@ -16,6 +16,7 @@ __all__ = ["asked_events", "call_event", "error_code", "is_asked", "is_output", 
 
 _CALL: Final = "function_call"
 _RESULT: Final = "function_response"
+_NO_CALLS: Final[frozenset[str]] = frozenset()
 _CONFIRMATION: Final = "adk_request_confirmation"
 _ASKING: Final = ("adk_request_input", "adk_request_credential")
 
@@ -95,12 +96,17 @@ def is_output(metadata: Any) -> bool:
 
 def error_code(*metadata: Any) -> str:
     """Return the name of the exception in a report of a failure; an empty text if there is no name."""
-    return next((code for found in metadata if isinstance(code := _mark(found, "error_code"), str)), "")
+    for found in metadata:
+        if isinstance(code := _mark(found, "error_code"), str):
+            return code
+    return ""
 
 
 def pending_calls(*metadata: Any) -> frozenset[str]:
     """Return the ids of the calls that wait for a person's confirmation. Their results are placeholders."""
-    actions = [_mark(found, "actions") for found in metadata]
+    actions = [_mark(found, "actions") for found in metadata if found]
+    if not actions:
+        return _NO_CALLS
     asked = [found.get("requestedToolConfirmations") for found in actions if isinstance(found, dict)]
     return frozenset(tool_id for found in asked if isinstance(found, dict) for tool_id in found)
 

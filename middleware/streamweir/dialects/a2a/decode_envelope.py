@@ -23,10 +23,10 @@ __all__ = [
     "state_of",
 ]
 
-MESSAGE: Final = ("kind", "messageId", "contextId", "taskId", "role", "parts", "content")
+MESSAGE: Final = frozenset({"kind", "messageId", "contextId", "taskId", "role", "parts", "content"})
 """The fields of a message that a rule reads."""
 
-_ENVELOPE: Final = ("jsonrpc", "id", "result")
+_ENVELOPE: Final = frozenset({"jsonrpc", "id", "result"})
 _WRAPPERS: Final = {
     "task": "task",
     "message": "message",
@@ -66,15 +66,15 @@ def envelope_of(message: Mapping[str, Any]) -> Envelope | None:
     result = message.get("result")
     if isinstance(result, dict):
         found = _news_in(result)
-        beside = leftover(message, _ENVELOPE) or {}
-        return found and found._replace(beside={**found.beside, **beside})
+        beside = leftover(message, _ENVELOPE)
+        return found._replace(beside={**found.beside, **beside}) if found and beside else found
     return None if "jsonrpc" in message else _news_in(message)
 
 
 def _news_in(value: Mapping[str, Any]) -> Envelope | None:
-    for name, kind in _WRAPPERS.items():
+    for name, kind in _WRAPPERS.items() if "kind" not in value else ():
         inner = value.get(name)
-        if isinstance(inner, dict) and "kind" not in value and _is_a(kind, inner):
+        if isinstance(inner, dict) and _is_a(kind, inner):
             return Envelope(kind, inner, leftover(value, (name,)) or {})
     kind = value.get("kind", "task" if "contextId" in value else None)
     return Envelope(kind, value, {}) if _is_a(kind, value) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.coerce import and_extra, leftover, meta_of, text_of
+from streamweir.codec.coerce import and_extra, leftover, message_meta, text_of
 from streamweir.dialects.a2a.decode_adk import is_asked, is_output
 from streamweir.dialects.a2a.decode_envelope import MESSAGE
 from streamweir.dialects.a2a.decode_parts import (
@@ -68,7 +68,7 @@ class Progress:
             yield from beside_events(meta)
         elif is_output(beside):
             self.has_answered = True
-            yield Content(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
+            yield Content(text, meta={**(meta or {}), **(message_meta(message_id) or {})})
         else:
             yield from self._events(message_id, text, meta)
 
@@ -83,7 +83,7 @@ class Progress:
             self.has_answered = True
             yield Content(text, meta=meta)
         else:
-            yield Thinking(text, meta={**(meta or {}), **(meta_of(message_id=message_id) or {})})
+            yield Thinking(text, meta={**(meta or {}), **(message_meta(message_id) or {})})
 
     def _new_part(self, message_id: str, text: str) -> tuple[str, str]:
         """Return the text that a report adds to the report before it, and the id of the message."""
