@@ -13,7 +13,6 @@ from places import RECORDED
 from streamweir import Translator
 from streamweir.codec.base import Decoder
 from streamweir.codec.registry import process_dialects
-from streamweir.codec.text_form import TextForm
 from streamweir.dialects.anthropic.decode import AnthropicDecoder
 from streamweir.jsontext import write_json
 from streamweir.testing import cuts
@@ -50,6 +49,17 @@ NUMBERS = st.sampled_from(
 )
 PLACE = re.compile(r"<(?:([a-z_]+)=)?([a-z_]+)>")
 OTHERS = {
+    "legacy": [
+        b'{"type":"final_answer","content":"all"}',
+        b'{"type":"tool_call","tool":"t","id":"1"}',
+        b'{"type":"session_start"}',
+        b'{"type":"session_end"}',
+        b'{"type":"done","status":"failed"}',
+        b'{"type":"ping"}',
+        b'{"type":"mood"}',
+        b'{"content":"a","data":{"content":"b"}}',
+        b"[DONE]",
+    ],
     "anthropic": [
         b'{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"n"}}',
         b'{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}',
@@ -100,10 +110,10 @@ def bodies(name: str) -> st.SearchStrategy[list[bytes]]:
     decoder = FORMED[name]
     assert decoder.block_forms is not None
     assert decoder.text_fields is not None
-    text = decoder.text_fields.form
-    assert isinstance(text, TextForm)
+    form = decoder.text_fields.form
+    text = form._parts if form else ('{"type":"token","content":<text>}',)
     forms = [messages(parts) for parts in decoder.block_forms.forms.values()]
-    texts = messages([part.replace("<text>", "<string>") for part in text._parts])
+    texts = messages([part.replace("<text>", "<string>") for part in text])
     any_other = st.sampled_from(OTHERS[name])
     whole = st.tuples(*(st.lists(form, max_size=2) for form in (forms[0], texts, *forms[1:], texts, *forms)))
     messages_of_body = whole.map(lambda groups: [one for group in groups for one in group]) | st.lists(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Options
+from streamweir.codec.block_forms import BlockForms
 from streamweir.codec.coerce import custom, is_custom, text_of
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
@@ -63,6 +65,7 @@ class LegacyDecoder(Decoder):
         usual={"type": "token", "content": "Hello"},
         is_stateless=True,
     )
+    block_forms: ClassVar = BlockForms(end=('{"type":"done"}',))
 
     def __init__(self) -> None:
         self._began = False
@@ -102,6 +105,11 @@ class LegacyDecoder(Decoder):
         if kind in _ANSWERING:
             self._answered = kind == "final_answer"
         return (event,)
+
+    def read_block(self, found: re.Match[bytes]) -> Sequence[Event] | None:
+        """Return the end of an answer that has begun."""
+        del found
+        return (SessionEnd(),) if self._began else None
 
     def begin_with_text(self) -> bool:
         """Note a first text: the answer has begun, in flat messages without names."""
