@@ -78,7 +78,7 @@ class RowMaker:
         first, session_id = record.first_event_ms, facts.session_id
         if session_id is not None and session_id != session_id_of(record.request_id):
             session_id = self._mask.apply_to_text(session_id)  # an upstream may have chosen it
-        return PackedRow(
+        row = PackedRow(  # more arguments than 15 would be passed in a dict
             began=_unix_milliseconds(record, shift),
             endpoint=record.endpoint,
             first_event_ms=first,
@@ -88,27 +88,24 @@ class RowMaker:
             id=recorder.row_id,
             request_id=record.request_id,
             trace_id=record.trace_id,
-            upstream=record.upstream,
-            speaks=facts.speaks or record.speaks,
-            answers=record.answers or recorder.answers,
-            framing=record.framing or recorder.framing,
-            key=record.key,
             state=state,
             events=record.events,
             bytes_in=record.bytes_in,
             bytes_out=record.bytes_out,
             attempts=recorder.attempt,
-            warnings=facts.warnings,
-            repairs=facts.repairs,
-            malformed=facts.malformed,
-            lost=record.lost,
-            status=record.status or recorder.status,
-            code=record.code,
-            hint=None if record.hint is None else self._shown_hint(record),
-            thread_id=None if facts.thread_id is None else self._mask.apply_to_text(facts.thread_id),
             session_id=session_id,
-            capture="content" if recorder.has_content else "metadata",
         )
+        row.upstream, row.speaks = record.upstream, facts.speaks or record.speaks
+        row.answers, row.framing = record.answers or recorder.answers, record.framing or recorder.framing
+        row.warnings, row.repairs, row.malformed = facts.warnings, facts.repairs, facts.malformed
+        row.status, row.lost = record.status or recorder.status, record.lost
+        row.key, row.code = record.key, record.code
+        row.capture = "content" if recorder.has_content else "metadata"
+        if record.hint is not None:
+            row.hint = self._shown_hint(record)
+        if facts.thread_id is not None:
+            row.thread_id = self._mask.apply_to_text(facts.thread_id)
+        return row
 
     def _shown_hint(self, record: RequestRecord) -> str | None:
         return None if record.hint is None else shown_hint(record.hint, self._secrets)
