@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.http.headers import HeaderList
@@ -12,8 +12,7 @@ from streamweir_gateway.observability.trace_context import TraceContext
 __all__ = ["Incoming"]
 
 
-@dataclass(frozen=True, slots=True)
-class Incoming:
+class Incoming(NamedTuple):
     """One request of a client, without its body.
 
     Attributes:

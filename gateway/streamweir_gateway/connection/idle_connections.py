@@ -6,6 +6,7 @@ Idle connections are closed after `KEEP_ALIVE_SECONDS`, or earlier if a new conn
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from itertools import takewhile
 from typing import Final, Protocol
@@ -37,11 +38,10 @@ class IdleConnections:
 
     def add(self, connection: IdleConnection) -> None:
         """Add a connection, which is idle from now on."""
-        loop = asyncio.get_running_loop()
-        self._since[connection] = loop.time()
+        self._since[connection] = time.monotonic()
         self._since.move_to_end(connection)
         if self._timer is None:
-            self._timer = loop.call_later(KEEP_ALIVE_SECONDS, self._look)
+            self._timer = asyncio.get_running_loop().call_later(KEEP_ALIVE_SECONDS, self._look)
 
     def discard(self, connection: IdleConnection) -> None:
         """Remove a connection that has got a request or is gone."""
@@ -57,12 +57,14 @@ class IdleConnections:
 
     def _look(self) -> None:
         """Close the connections that have been idle for too long."""
-        loop = asyncio.get_running_loop()
-        latest = loop.time() - KEEP_ALIVE_SECONDS
+        now = time.monotonic()
         self._timer = None
-        for connection, _ in list(takewhile(lambda entry: entry[1] <= latest, self._since.items())):
+        for connection, _ in list(
+            takewhile(lambda entry: entry[1] <= now - KEEP_ALIVE_SECONDS, self._since.items())
+        ):
             self.discard(connection)
             connection.expire()
         for since in self._since.values():
-            self._timer = loop.call_at(since + KEEP_ALIVE_SECONDS, self._look)
+            seconds = since + KEEP_ALIVE_SECONDS - now
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._look)
             return

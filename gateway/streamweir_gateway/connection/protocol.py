@@ -318,7 +318,7 @@ class HttpProtocol(asyncio.Protocol):
         self._begin(exchange, scope)
 
     def _begin(self, exchange: HttpExchange, scope: Scope) -> None:
-        task = asyncio.get_running_loop().create_task(exchange.run(self._context.app, scope))
+        task = self._context.loop.create_task(exchange.run(self._context.app, scope))
         self._context.tasks.add(task)
         task.add_done_callback(self._context.tasks.discard)
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-__all__ = ["RepeatedHeaders", "RequestLine", "repeated_headers"]
+__all__ = ["LONGEST", "PLAIN_LINE", "RepeatedHeaders", "RepeatedRequest", "repeated_headers"]
 
 LONGEST: Final = 4096
 """The most bytes of a request whose headers are kept for reuse."""
 
-_LINE: Final = re.compile(
+PLAIN_LINE: Final = re.compile(
     rb"(GET|POST|PUT|PATCH|DELETE|OPTIONS|HEAD) (/[0-9A-Za-z\-._~/?%:@!$&'()*+,;=]*+) HTTP/1\.1"
 )
 """A request line that every parser reads in one and the same way."""
@@ -26,11 +26,15 @@ _MORE: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"
 """Headers of requests that are not simple enough for reuse: with a body or an upgrade."""
 
 
-class RequestLine(NamedTuple):
-    """The request line of an HTTP/1.1 request, with its target in origin form."""
+class RepeatedRequest(NamedTuple):
+    """A whole HTTP/1.1 request, read without the parser because its headers are known."""
 
     method: str
     target: bytes
+    """The target, in origin form."""
+    headers: list[tuple[bytes, bytes]]
+    """The headers, names in lower case, as a new list."""
+    body: bytes = b""
 
 
 class RepeatedHeaders:
@@ -55,12 +59,12 @@ class RepeatedHeaders:
         self.forwarded: tuple[object, bytes] | None = None
         self._block = block
 
-    def request_line(self, data: bytes) -> RequestLine | None:
-        """Return the request line if `data` is a whole request with these headers; else None."""
+    def request(self, data: bytes) -> RepeatedRequest | None:
+        """Return the request if `data` is a whole request with these headers; else None."""
         if not data.endswith(self._block):
             return None
-        found = _LINE.fullmatch(data, 0, len(data) - len(self._block))
-        return None if found is None else RequestLine(found[1].decode("ascii"), found[2])
+        found = PLAIN_LINE.fullmatch(data, 0, len(data) - len(self._block))
+        return None if found is None else RepeatedRequest(found[1].decode("ascii"), found[2], [*self.headers])
 
 
 def repeated_headers(
@@ -76,6 +80,6 @@ def repeated_headers(
     line_end, end = data.find(b"\r\n"), data.find(b"\r\n\r\n")
     if len(data) > LONGEST or not 0 < line_end <= end == len(data) - 4:
         return None
-    if _LINE.fullmatch(data, 0, line_end) is None or any(name in _MORE for name, _ in headers):
+    if PLAIN_LINE.fullmatch(data, 0, line_end) is None or any(name in _MORE for name, _ in headers):
         return None
     return RepeatedHeaders(data[line_end:], headers, keep_alive=keep_alive)

@@ -12,10 +12,11 @@ import httptools
 
 from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.connection.repeated_headers import RepeatedHeaders, repeated_headers
+from streamweir_gateway.connection.repeated_lengths import RepeatedLengths
 from streamweir_gateway.connection.request_line import is_whole_line, origin_form, parsable
 from streamweir_gateway.connection.request_state import TRANSITIONS, RequestEvent, RequestState
 from streamweir_gateway.connection.request_validation import is_acceptable
-from streamweir_gateway.remembered_headers import HeaderMemory
+from streamweir_gateway.remembered_headers import HeaderMemory, memo_of
 
 __all__ = ["RequestHead", "RequestParser", "RequestReceiver", "RequestRefused"]
 
@@ -151,7 +152,7 @@ class RequestParser:
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._first = b""  # bytes read of a request
-        self._repeated: RepeatedHeaders | None = None
+        self._repeated: RepeatedHeaders | RepeatedLengths | None = None
         self._memory = HeaderMemory()
         self._parser: httptools.HttpRequestParser | None = None  # while a request is being parsed
 
@@ -191,15 +192,19 @@ class RequestParser:
         repeated = self._repeated
         if repeated is None or len(data) > self._limits.header_bytes or not self._receiver.takes_another():
             return False
-        line = repeated.request_line(data)
-        if line is None:
+        request = repeated.request(data)
+        if request is None:
             return False
-        self.state = RequestState.BODY  # such a request has no body
-        self.body_bytes = 0
-        headers = [*repeated.headers]
+        method, target, headers, body = request
+        same = repeated if isinstance(repeated, RepeatedHeaders) else None
+        headers = headers if same is not None else self._memory.recalled(headers)
+        self.state = RequestState.BODY
+        self.body_bytes = len(body)
         self._receiver.on_request(
-            RequestHead(line.method, line.target, "1.1", headers, repeated.keep_alive, repeated=repeated)
+            RequestHead(method, target, "1.1", headers, repeated.keep_alive, repeated=same)
         )
+        if body:
+            self._receiver.on_body(body)
         self.on_message_complete()
         return True
 
@@ -346,7 +351,9 @@ class RequestParser:
         headers = self._memory.recalled(self._headers) if repeated is None else self._headers
         head = RequestHead(method.decode("ascii"), self._target, version, headers, keeps, repeated=repeated)
         self._method = None
-        self._repeated = repeated or self._repeated
+        may_repeat = repeated is None and memo_of(headers) is not None
+        lengths = RepeatedLengths.of(first, headers, keep_alive=keeps) if may_repeat else None
+        self._repeated = repeated or lengths or self._repeated
         self._headers = []  # trailers are not headers
         self._receiver.on_request(head)
 

@@ -41,6 +41,14 @@ class ServerContext:
     refusal_headers: bytes = b""
     idle: IdleConnections = field(default_factory=IdleConnections)
     date: DateHeader = field(default_factory=DateHeader)
+    _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of the server, which runs: asking asyncio for it costs a call of the system each time."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
 
     @property
     def shortcut(self) -> Shortcut | None:

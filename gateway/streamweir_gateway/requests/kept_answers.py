@@ -122,11 +122,14 @@ def _answered_by_results(
     A chat client knows these calls by the gateway's ids, a client with conversations by the upstream's ids.
     """
     messages = request.get("messages", [])
+    results = tool_results(messages)
+    if not results:
+        return None
     digests = user_digests(messages) if place.thread else []
     found: dict[str, OpenQuestion] = {}
     answers: list[Answer] = []
     unknown: list[str] = []
-    for message in tool_results(messages):
+    for message in results:
         call_id = message.get("tool_call_id", "")
         may_answer = is_answer_id(call_id) if reader.answers_by_message else bool(place.thread)
         if not may_answer:

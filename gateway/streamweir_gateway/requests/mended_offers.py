@@ -5,7 +5,6 @@ Source: the conversation contract, section 4 (lost).
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -42,7 +41,7 @@ def mended_early(offer: Offer, words: str | None) -> Offer:
         words: the words of that refusal; None: no field was refused.
     """
     mended = None if words is None else _mended(offer, words)
-    return offer if mended is None else dataclasses.replace(mended, unmended=offer)
+    return offer if mended is None else mended._replace(unmended=offer)
 
 
 def model_of(offer: Offer) -> str:
@@ -61,8 +60,7 @@ def _mended(offer: Offer, words: str) -> Offer | None:
         return None
     written = [*first, last._replace(body=body)]
     lasting = words if offer.is_lasting is not None and offer.is_lasting(words) else None
-    return dataclasses.replace(
-        offer,
+    return offer._replace(
         written=written,
         mend=None,
         is_mended=True,

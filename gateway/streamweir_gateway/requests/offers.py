@@ -6,8 +6,8 @@ Source: the request contract, sections 1 and 4.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from streamweir.requests.openai_chat import asks_for_usage
 from streamweir.requests.sides import Mend
@@ -19,8 +19,10 @@ from streamweir_gateway.turns.turn_recorder import TurnRecorder
 __all__ = ["NO_OFFER", "Offer"]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+_NO_TURNS: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+class Offer(NamedTuple):
     """The requests to one upstream.
 
     Attributes:
@@ -45,7 +47,7 @@ class Offer:
     taps: tuple[EventTap, ...] = ()
     answers: bool = False
     new_recorder: Callable[[], TurnRecorder] | None = None
-    turns: Mapping[str, int] = field(default_factory=dict)
+    turns: Mapping[str, int] = _NO_TURNS
     mend: Mend | None = None
     is_mended: bool = False
     unmended: Offer | None = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -89,6 +88,11 @@ class RequestMapping:
         """
         raise NotImplementedError
 
+    def may_have_secret(self, protocol: str) -> bool:
+        """Return whether `answer_secret` may return a secret for clients of a protocol."""
+        del protocol
+        return False
+
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
         """Return the secret for making the ids under which the client answers questions (`answer_ids`).
 
@@ -166,11 +170,13 @@ class _Mapped(RequestMapping):
         request, conversation = read_canonical(reader, body or {}), known
         unknown: tuple[str, ...] = ()
         if self._conversations is not None:
-            await load_conversation(self._conversations, request, incoming.key)
+            if (sync := self._conversations.sync) is not None:
+                await load_conversation(sync, request, incoming.key)
             request, asked, unknown = with_kept_answers(
                 request, reader, incoming.key, self._conversations.questions
             )
-            conversation = known or self._conversations.find(incoming.key, request.get("thread_id", ""))
+            if known is None and (thread := request.get("thread_id")):
+                conversation = self._conversations.find(incoming.key, thread)
             if asked is not None:
                 conversation = Conversation(asked.upstream, asked.thread_id)
         stores = (body or {}).get("store") is not False
@@ -193,16 +199,19 @@ class _Mapped(RequestMapping):
         )
         if len(destinations) > 1:
             writing.has_several_dialects = len({target.dialect.name for target in destinations}) > 1
-        if unasked := unasked_answers(unknown, request):
+        if unknown and (unasked := unasked_answers(unknown, request)):
             writing.unknown_answer = unknown_answer(body or {}, unasked[0])
         offers = self._written(writing, chosen)
         if tap is None:
             return offers
-        return {target: replace(offer, taps=(*offer.taps, tap)) for target, offer in offers.items()}
+        return {target: offer._replace(taps=(*offer.taps, tap)) for target, offer in offers.items()}
+
+    def may_have_secret(self, protocol: str) -> bool:
+        reader = self._dialects[protocol].request_reader
+        return self._conversations is not None and reader is not None and reader.answers_by_message
 
     def answer_secret(self, incoming: Incoming, destinations: Sequence[AskedUpstream]) -> str | None:
-        reader = self._dialects[incoming.answers].request_reader
-        if self._conversations is None or reader is None or not reader.answers_by_message:
+        if not self.may_have_secret(incoming.answers):
             return None
         writers = [destination.dialect.request_writer for destination in destinations]
         return new_answer_secret() if all(writer and writer.answers for writer in writers) else None
@@ -270,7 +279,7 @@ class _Mapped(RequestMapping):
             return None
         return ConversationTap(
             self._conversations,
-            writing.asking,
+            writing.asking(keeps_questions=writer.answers),
             upstream=destination.identity,
             sent=upstream_thread(request.get("thread_id"), writer.threads),
             answers=writer.answers,
@@ -317,10 +326,13 @@ class _Writing:
         """Whether the last message is the assistant's, which an answer may continue."""
         return [message["role"] for message in self.request.get("messages", [])[-1:]] == ["assistant"]
 
-    @property
-    def asking(self) -> Asking:
-        """The facts about the request that decide how questions in the answer are kept."""
-        digests = user_digests(self.request.get("messages", [])[-1:])
+    def asking(self, *, keeps_questions: bool) -> Asking:
+        """Return the facts about the request that decide how questions in the answer are kept.
+
+        Args:
+            keeps_questions: False: no question will be kept, so no message is digested for one.
+        """
+        digests = user_digests(self.request.get("messages", [])[-1:]) if keeps_questions else []
         incoming, secret = self.incoming, self.incoming.names.secret
         make = self._call_id if secret is None else partial(answer_id, secret)
         return Asking(incoming.key, self.thread, secret, digests[0] if digests else None, make)

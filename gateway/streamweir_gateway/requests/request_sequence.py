@@ -119,16 +119,14 @@ def whole_headers(
     """
     if media_type is None and written.body is not None:
         media_type = JSON_TYPE
-    if media_type and not written.headers and _types_in(headers) == [media_type]:
-        return headers
+    if media_type and not written.headers:
+        types = [value for name, value in headers if len(name) == 12 and name.lower() == "content-type"]
+        if types == [media_type]:
+            return headers
     known = {name.lower() for name, _ in headers}
     added = [(name, value) for name, value in written.headers.items() if name.lower() not in known]
     kept = [(name, value) for name, value in headers if name.lower() != "content-type"]
     return [*kept, *added, *([("Content-Type", media_type)] if media_type else [])]
-
-
-def _types_in(headers: Sequence[tuple[str, str]]) -> list[str]:
-    return [value for name, value in headers if len(name) == 12 and name.lower() == "content-type"]
 
 
 def _at(value: Any, path: str) -> str | None:

@@ -232,13 +232,13 @@ class FrontDoor:
             data = asked.behind(())
         names = incoming.names
         echo = {**(names.echo or {}), "store": stores}
-        incoming = replace(incoming, names=names._replace(echo=echo, answer_id=opening.answer_id))
+        incoming = incoming._replace(names=names._replace(echo=echo, answer_id=opening.answer_id))
         offers = await self._mapping.offers(incoming, data, upstreams, known=known)
         if not stores:
             return OpenedResponse(incoming, offers, None)
         keeper = self._keeper(asked, incoming, offers, continued, opening)
         followed = {
-            upstream: replace(offer, taps=(*offer.taps, keeper.tap)) for upstream, offer in offers.items()
+            upstream: offer._replace(taps=(*offer.taps, keeper.tap)) for upstream, offer in offers.items()
         }
         return OpenedResponse(incoming, followed, keeper)
 

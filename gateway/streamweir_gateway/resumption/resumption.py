@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Final
 
 from starlette.types import Scope
@@ -178,7 +177,7 @@ class Resumption(RunsShell):
         endpoint = self.endpoints[about.endpoint]
         record.resumes, record.run = about.request_id, short_handle(found.handle)
         asked = endpoint.incoming(scope, record.request_id, protocol=about.protocol, framing=about.framing)
-        incoming = replace(asked, request_id=about.request_id)
+        incoming = asked._replace(request_id=about.request_id)
         reader = self.service.read(found, position)
         scope["state"]["request_id"] = about.request_id
         if reader is None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from streamweir_gateway.requests.offers import Offer
-from streamweir_gateway.requests.request_sequence import RequestSequence
+from streamweir_gateway.requests.request_sequence import RequestSequence, whole_request
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import first_answer
@@ -58,6 +58,9 @@ class AttemptRequests:
         context, offer = self._context, self._offer
         if offer.written is None:
             return self._with_messages(self._own.with_body(context.body.data))
+        if len(offer.written) == 1:
+            only = offer.written[0]
+            return self._with_given(only.given, whole_request(self._own, only))
         sequence = RequestSequence(self._own, offer.written)
         while sequence.has_first:
             async with self.open(sequence.next) as response:
@@ -65,10 +68,14 @@ class AttemptRequests:
                 context.live.answered(response)
                 if (failure := await self._failure_in(response, sequence)) is not None:
                     return failure
-        self.given = sequence.given
-        if context.live.recorder is not None:
-            context.live.recorder.given(self.given)
-        return self._with_messages(sequence.next)
+        return self._with_given(sequence.given, sequence.next)
+
+    def _with_given(self, given: Mapping[str, str], request: UpstreamRequest) -> UpstreamRequest:
+        """Return the last request, whose answer is decoded with the facts `given`."""
+        self.given = given
+        if self._context.live.recorder is not None:
+            self._context.live.recorder.given(given)
+        return self._with_messages(request)
 
     def open(self, request: UpstreamRequest) -> Opening:
         """Open the response to `request`, or return the response that was opened before the attempt.

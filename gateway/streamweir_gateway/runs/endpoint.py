@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
@@ -113,6 +112,7 @@ class Endpoint:
         self._returned = response_selection(config.forward_response_headers)
         self.plain_offers: Final = dict.fromkeys(self.destinations, NO_OFFER)
         self._changes_bodies = mapping is not None or config.request.kind == "mapped"
+        self._is_read_for_names = frozenset(name for name in config.answers if self._may_change_names(name))
         self._asks_by_body = frozenset(name for name in config.answers if self._may_ask_by_body(name))
         self.failures: FailureMode = "told" if config.failures == "told" else "as_they_came"
 
@@ -126,6 +126,12 @@ class Endpoint:
         """Return whether bodies of the protocol's clients decide the framing or the names of an answer."""
         dialect = self.dialects.to_write(protocol)
         return dialect.asks_by_body or bool(dialect.request_names)
+
+    def _may_change_names(self, protocol: str) -> bool:
+        """Return whether a body may decide the names of its answer, or the framing by more than one field."""
+        dialect = self.dialects.to_write(protocol)
+        secret = self.mapping is not None and self.mapping.may_have_secret(protocol)
+        return dialect.asks_by_body or bool(dialect.request_names) or dialect.asks_for_usage or secret
 
     def _default_framing(self, protocol: str) -> str:
         """Return the framing for requests whose `Accept` names no framing."""
@@ -202,23 +208,26 @@ class Endpoint:
         """
         if not self._changes_bodies and incoming.answers not in self._asks_by_body:
             return incoming
+        is_mapped = self.config.request.kind == "mapped"
+        if incoming.answers not in self._is_read_for_names and not (is_mapped and _may_ask_for_whole(body)):
+            return incoming
         dialect = self.dialects.to_write(incoming.answers)
         request = request_object(body) if dialect.asks_by_body or dialect.request_names else {}
         if dialect.request_names:
             names = asked_names(dialect, request, incoming.headers)
-            incoming = replace(incoming, names=names._replace(is_listed=self.config.is_of_model))
+            incoming = incoming._replace(names=names._replace(is_listed=self.config.is_of_model))
         if dialect.asks_for_usage and self.mapping is not None and not asks_for_usage(request):
-            incoming = replace(incoming, names=incoming.names._replace(hides_usage=True))
+            incoming = incoming._replace(names=incoming.names._replace(hides_usage=True))
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
-            incoming = replace(incoming, names=incoming.names._replace(secret=secret))
+            incoming = incoming._replace(names=incoming.names._replace(secret=secret))
         if not dialect.asks_by_body:
-            if self.config.request.kind != "mapped" or b'"stream"' not in body or b"false" not in body:
-                return incoming  # only `"stream": false` is of interest
+            if not is_mapped or not _may_ask_for_whole(body):
+                return incoming
             request = request_object(body)
         accept = header_value(incoming.headers, b"accept")[:ACCEPT_CHARACTERS]
         chosen, usual = cast("Any", incoming.framing), cast("Any", self._default[incoming.answers])
         framing = asked_framing(dialect, request, accept, chosen, usual)
-        return incoming if framing == incoming.framing else replace(incoming, framing=framing)
+        return incoming if framing == incoming.framing else incoming._replace(framing=framing)
 
     def expected_protocol(self, scope: Scope) -> Dialect | None:
         """Return the protocol in which a refusal of the request is written; None: the error envelope."""
@@ -243,6 +252,11 @@ class Endpoint:
     def asks_by_body(self, incoming: Incoming) -> bool:
         """Return whether the request's body, not its `Accept` header, tells if the client wants a stream."""
         return self.dialects.to_write(incoming.answers).asks_by_body
+
+
+def _may_ask_for_whole(body: bytes) -> bool:
+    """Return whether a body may hold `"stream": false`, the only value of the field that matters."""
+    return b'"stream"' in body and b"false" in body
 
 
 def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:

@@ -23,12 +23,15 @@ class InterruptibleWait:
     """A `with` block that `interrupt` ends by raising `Interrupted` in it.
 
     The block belongs to the task that constructs it. It may be entered again, but not while entered.
+
+    Args:
+        loop: the running loop; None: it is looked up.
     """
 
     __slots__ = ("_is_open", "_outer", "_sent", "_task")
 
-    def __init__(self) -> None:
-        task: asyncio.Task[Any] | None = asyncio.current_task()
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        task: asyncio.Task[Any] | None = asyncio.current_task(loop)
         assert task is not None, "made outside of a task"
         self._task = task
         self._outer = 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final
 
@@ -139,7 +138,7 @@ class Proxy:
             return PreparedRequest(incoming, request, body, endpoint.plain_offers)
         incoming, offers, keeper = await self._opened(scope, incoming, body)
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
-            incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
+            incoming = incoming._replace(names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
             request = _upstream_request(first, incoming)
         return PreparedRequest(incoming, request, body, offers, keeper=keeper)

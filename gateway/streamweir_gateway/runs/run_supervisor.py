@@ -73,12 +73,13 @@ class RunSupervisor(Watched):
         self.tick = None
         self.stop: Stop | None = None
         self.is_over = False
-        self.waiting = InterruptibleWait()
+        loop = asyncio.get_running_loop()
+        self.waiting = InterruptibleWait(loop)
         self.clock = StreamClock(now=time.monotonic())
         self.response: UpstreamResponse | None = None
         self.on_stop: Callable[[], None] = _nothing
         self._on_disconnect = on_disconnect
-        self.sweep = sweep_of(asyncio.get_running_loop())
+        self.sweep = sweep_of(loop)
         self._runs_until: float | None = None
         self._interrupt_at = 0.0
         """`time.monotonic()` at which a task that has not noticed its interruption is interrupted again."""

@@ -38,6 +38,8 @@ class Restored(NamedTuple):
     @property
     def counts(self) -> dict[str, int]:
         """The counts by name, without counts of 0."""
+        if not (self.restored or self.carried or self.lost):
+            return {}
         counts = {"restored": self.restored, "carried": self.carried, "lost": self.lost}
         return {name: count for name, count in counts.items() if count}
 

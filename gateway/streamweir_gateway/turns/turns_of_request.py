@@ -49,6 +49,8 @@ class TurnsOfRequest(NamedTuple):
             upstream: the name or URL of the upstream.
             dialect: the dialect that the upstream speaks.
         """
+        if not self.found.matched:
+            return Restored(request)
         writer = dialect.request_writer
         opaque = OpaqueValues(dialect.name, upstream, "" if writer is None else writer.native_opaque)
         return self.found.put_back(request, upstream_digest(upstream, dialect.name), opaque)

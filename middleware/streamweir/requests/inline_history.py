@@ -19,6 +19,7 @@ MAX_HISTORY_BYTES: Final = 64 * 1024
 _BEGIN: Final = "<conversation>\n"
 _END: Final = "</conversation>\n\n"
 _GO_ON: Final = "Continue."
+_NOTHING_LOST: Final[frozenset[str]] = frozenset()
 
 
 class InlineText(NamedTuple):
@@ -42,6 +43,8 @@ def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_histor
         keeps_history: False: only the results of tools precede the text.
     """
     at = last_user_index(messages)
+    if at == 0 and len(messages) == 1:
+        return InlineText(text_of_message(messages[0]), _NOTHING_LOST)
     results = tool_results(messages)
     if results and (at is None or at < _last_result(messages)):
         at = None  # the results are what is sent

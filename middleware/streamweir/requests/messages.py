@@ -116,8 +116,11 @@ def read_part(fields: Fields) -> Part | None:
 
 def check_count(messages: Sequence[Message], name: str) -> None:
     """Raise `RequestError`, naming the field `name`, if there are too many messages or parts."""
-    parts = sum(len(content) for message in messages if isinstance(content := message.get("content"), list))
-    if max(len(messages), parts) > MAX_ITEMS:
+    parts = 0
+    for message in messages:
+        if isinstance(content := message.get("content"), list):
+            parts += len(content)
+    if len(messages) > MAX_ITEMS or parts > MAX_ITEMS:
         raise RequestError(f"must be at most {MAX_ITEMS} messages and parts", field=name)
 
 

@@ -146,6 +146,8 @@ class Outgoing:
                 `bytes`: only bytes; `any`: a URL, bytes or an id; `none`: no files.
         """
         messages = self.messages
+        if len(messages) == 1 and isinstance(messages[0].get("content"), str):
+            return []
         at = last_user_index(messages)
         own = [] if at is None else files_of(messages[at])
         found = [part for part in own if any(key in part for key in _MEANS[means])]

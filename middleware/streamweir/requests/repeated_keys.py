@@ -49,7 +49,7 @@ def _may_repeat(body: bytes) -> bool:
     """Return whether a deciding key may occur twice in a body: a cheap test, False for nearly all bodies."""
     if b"\\u00" in body:
         return len(_ANY_SPELLING.findall(body)) > 1
-    return any(body.count(name) > 1 for name in _PLAIN)
+    return max(map(body.count, _PLAIN)) > 1
 
 
 def _repeated(names: Sequence[str]) -> str | None:

@@ -189,17 +189,19 @@ def merged(below: Any, above: Any) -> Any:
 
 
 def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
-    request = outgoing.request
-    given = {name for name in _FIELDS if request.get(name)}
-    lost = outgoing.lost | (given - writer.takes)
+    given: Mapping[str, Any] = outgoing.request
+    unfit = {name for name in _FIELDS if name in given and given[name] and name not in writer.takes}
+    lost = outgoing.lost | unfit
     if "files" not in writer.takes and any(map(files_of, outgoing.new_messages)):
         lost.add("files")
-    return tuple(name for name in LOSSES if name in lost)
+    return tuple([name for name in LOSSES if name in lost]) if lost else ()
 
 
 def _unused(outgoing: Outgoing) -> tuple[str, ...]:
     """Return the parameters that were not sent: fields that no rule reads and that chat protocols define."""
     given = outgoing.request.get("extra", NOTHING)
+    if not given and not outgoing.unused:
+        return ()
     extra = [name for name in MODEL_PARAMETERS if name in given and name not in outgoing.extra]
     return (*(name for name in PARAMETERS if name in outgoing.unused), *extra)
 

@@ -98,5 +98,5 @@ def without_absent(**fields: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in fields.items()
-        if value or (value is not None and not isinstance(value, list | Mapping))
+        if value or (value is not None and not isinstance(value, list | dict | Mapping))
     }

@@ -101,7 +101,8 @@ class StreamNormalizer:
     @property
     def tokens(self) -> dict[str, int]:
         """The token counts that the upstream has reported until now, those of its end included."""
-        return token_counts({**self.reader.tokens, **self.pipeline.summary})
+        reported, summary = self.reader.tokens, self.pipeline.summary
+        return token_counts({**reported, **summary}) if reported or summary else {}
 
     @property
     def complete(self) -> bool:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
+from httptools import HttpRequestParser
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,6 +106,16 @@ BLOCKS = [
     b"Host: x\r\nConnection: close\r\n\r\n",
     b"Host: x\r\nContent-Length: 0\r\n\r\n",
     b"Host: x\r\nContent-Length: 2\r\n\r\n{}",
+    b"Host: x\r\nContent-Length: 12\r\n\r\n{}\r\n\r\n123456",
+    b"Host: x\r\nContent-Length: 12\r\n\r\n{}",
+    b"Host: x\r\nContent-Length: 2\r\n\r\n{}{}",
+    b"Host: x\r\nContent-Length: +2\r\n\r\n{}",
+    b"Host: x\r\ncontent-length: 0002\r\nX-Two: 2\r\n\r\n{}",
+    b"Host: x\r\ncontent-length: 13\r\nX-Two: 2\r\n\r\n\r\nX-Two: 2\r\n\r\n",
+    b"Host: x\r\ncontent-length: 18\r\nX-Two: 2\n\ncontent-length: 2\r\n\r\n{}",
+    b"Content-Length: 2\r\nContent-Length: 2\r\nHost: x\r\n\r\n{}",
+    b"Host: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+    b"Host: x\r\nContent-Length: 2\r\nTraceparent: 1\r\n\r\n{}",
     b"Host: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     b"Host: x\r\nExpect: 100-continue\r\n\r\n",
     b"Host: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
@@ -186,6 +197,53 @@ def test_headers_that_come_again_are_not_parsed() -> None:
     assert first.repeated is second.repeated is not None
     assert first.headers == second.headers
     assert first.headers is not second.headers  # whoever gets them may change them
+
+
+class CountingParser(RequestParser):
+    """Counts the requests that are parsed."""
+
+    parsed = 0
+
+    def _new_parser(self) -> HttpRequestParser:
+        self.parsed += 1
+        return super()._new_parser()
+
+
+LENGTH_BLOCKS = [block for block in BLOCKS if b"ontent-" in block]
+
+
+@given(st.lists(st.sampled_from(LENGTH_BLOCKS), min_size=3, max_size=8), st.sampled_from(REQUEST_LINES[:4]))
+def test_bodies_behind_headers_that_come_again_are_those_of_requests_that_come_first(
+    blocks: list[bytes], line: bytes
+) -> None:
+    received = Received()
+    parser = RequestParser(received, LIMITS)
+    for block in blocks:
+        again = read(parser, received, line + block)
+        first = Received()
+        assert again == read(RequestParser(first, LIMITS), first, line + block)
+        if again.state is not RequestState.WHOLE or not all(head[4] for head in again.heads):
+            return  # the connection ends
+        parser.answered()
+
+
+@given(st.lists(st.binary(max_size=300), min_size=3, max_size=6), st.booleans())
+def test_request_with_known_headers_and_another_length_is_not_parsed(
+    bodies: list[bytes], is_last: bool
+) -> None:
+    received = Received()
+    parser = CountingParser(received, LIMITS)
+    others = b"" if is_last else b"X-Two: 2\r\n"
+    for body in bodies:
+        request = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%b\r\n%b"
+        parser.feed(request % (len(body), others, body))
+        parser.answered()
+    assert parser.parsed == 2  # the second one has shown that the headers come again
+    assert received.bodies == bodies
+    assert received.ended == len(bodies)
+    assert [dict(head.headers)[b"content-length"] for head in received.heads] == [
+        b"%d" % len(body) for body in bodies
+    ]
 
 
 LINES = {
