@@ -50,7 +50,8 @@ def with_kept_answers(
     place = QuestionPlace(key, request.get("thread_id", ""))
     if answers := request.get("resume"):
         return _completed(request, answers, place, questions, fills=not reader.has_resume)
-    if (answered := _answered_by_results(request, reader, place, questions)) is not None:
+    results = tool_results(request.get("messages", []))
+    if results and (answered := _answered_by_results(request, results, reader, place, questions)) is not None:
         return answered
     if reader.answers_by_message:
         return _answered_by_message(request, place, questions)
@@ -115,16 +116,17 @@ def _asked_id(answer: Answer, asked: OpenQuestion) -> str:
 
 
 def _answered_by_results(
-    request: Request, reader: RequestReader, place: QuestionPlace, questions: OpenQuestions
+    request: Request,
+    results: Sequence[Message],
+    reader: RequestReader,
+    place: QuestionPlace,
+    questions: OpenQuestions,
 ) -> KeptAnswers | None:
     """Return the request with the results of calls that an agent waits for; None without such results.
 
     A chat client knows these calls by the gateway's ids, a client with conversations by the upstream's ids.
     """
     messages = request.get("messages", [])
-    results = tool_results(messages)
-    if not results:
-        return None
     digests = user_digests(messages) if place.thread else []
     found: dict[str, OpenQuestion] = {}
     answers: list[Answer] = []

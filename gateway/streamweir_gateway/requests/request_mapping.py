@@ -164,7 +164,8 @@ class _Mapped(RequestMapping):
         *,
         known: Conversation | None = None,
     ) -> dict[_Upstream, Offer]:
-        reader = self._dialects[incoming.answers].request_reader
+        protocol = self._dialects[incoming.answers]
+        reader = protocol.request_reader
         assert reader is not None, "an endpoint whose clients cannot be read is refused"
         body = client_body(incoming.method, data, incoming.query, may_be_absent=False)
         request, conversation = read_canonical(reader, body or {}), known
@@ -175,8 +176,7 @@ class _Mapped(RequestMapping):
             request, asked, unknown = with_kept_answers(
                 request, reader, incoming.key, self._conversations.questions
             )
-            if known is None and (thread := request.get("thread_id")):
-                conversation = self._conversations.find(incoming.key, thread)
+            conversation = known or self._conversations.find(incoming.key, request.get("thread_id", ""))
             if asked is not None:
                 conversation = Conversation(asked.upstream, asked.thread_id)
         stores = (body or {}).get("store") is not False
@@ -190,7 +190,7 @@ class _Mapped(RequestMapping):
             chosen.sort(key=lambda target: not turns.is_of_latest(target.identity, target.dialect))
         writing = _Writing(
             request,
-            self._dialects[incoming.answers],
+            protocol,
             conversation,
             incoming,
             {} if self._overlay is None else self._names.around(body, incoming),

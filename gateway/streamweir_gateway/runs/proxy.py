@@ -25,7 +25,7 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.offers import Offer
-from streamweir_gateway.responses.front_door import Opening, new_response_id
+from streamweir_gateway.responses.front_door import FrontDoor, Opening, new_response_id
 from streamweir_gateway.responses.response_keeper import ResponseKeeper
 from streamweir_gateway.runs.broken_off import BrokenOff
 from streamweir_gateway.runs.client_gone import ClientGone
@@ -136,7 +136,12 @@ class Proxy:
         self._check_draining()  # again: a drain that began while the body came would not end this stream
         if endpoint.mapping is None and endpoint.front_door is None:
             return PreparedRequest(incoming, request, body, endpoint.plain_offers)
-        incoming, offers, keeper = await self._opened(scope, incoming, body)
+        offers: Mapping[Destination, Offer]
+        keeper: ResponseKeeper | None = None
+        if endpoint.front_door is None:
+            offers = await _offers(endpoint, incoming, body)
+        else:
+            incoming, offers, keeper = await self._opened(endpoint.front_door, scope, incoming, body)
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
             incoming = incoming._replace(names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
@@ -144,12 +149,11 @@ class Proxy:
         return PreparedRequest(incoming, request, body, offers, keeper=keeper)
 
     async def _opened(
-        self, scope: Scope, incoming: Incoming, body: RequestBody
+        self, door: FrontDoor, scope: Scope, incoming: Incoming, body: RequestBody
     ) -> tuple[Incoming, Mapping[Destination, Offer], ResponseKeeper | None]:
         """Return the request, the offer for each upstream, and the keeper of the response, if any."""
         endpoint = self._endpoint
-        door = endpoint.front_door
-        if door is None or not door.serves(incoming):
+        if not door.serves(incoming):
             return incoming, await _offers(endpoint, incoming, body), None
         opening = self._opening(scope, incoming)
         with refusals():

@@ -264,8 +264,10 @@ def chunk(data: bytes) -> bytes:
 
 def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
     """Return the codings in the header `name` (lower case), in the order in which they were applied."""
-    length = len(name)  # so that most headers cost no call
-    values = [value for key, value in headers if len(key) == length and key.lower() == name]
+    length, values = len(name), list[bytes]()
+    for key, value in headers:
+        if len(key) == length and key.lower() == name:  # most headers cost no call
+            values.append(value)
     if not values:
         return []
     if values == [b"chunked"]:  # most responses

@@ -79,7 +79,8 @@ class ClockSweep:
         """Look at the clock of an object within a tick."""
         tick = int(time.monotonic() * _TICKS) + 1
         if watched.tick != tick:
-            self.forget(watched)
+            if watched.tick is not None:
+                self.forget(watched)
             self._put(watched, tick)
 
     def look_at(self, watched: Watched, when: float) -> None:

@@ -61,10 +61,9 @@ def header_values(headers: HeaderList, name: bytes) -> list[str]:
 def announced_length(headers: HeaderList) -> int:
     """Return the largest `Content-Length` in bytes; 0 if no `Content-Length` is a number."""
     largest = 0
-    for value in header_values(headers, b"content-length"):
-        text = value.strip()
-        if text.isascii() and text.isdigit():
-            largest = max(largest, int(text[:_DIGITS]))
+    for name, value in headers:
+        if len(name) == 14 and name.lower() == b"content-length" and (digits := value.strip()).isdigit():
+            largest = max(largest, int(digits[:_DIGITS]))
     return largest
 
 

@@ -41,6 +41,8 @@ _ALIASES: Final[Mapping[str, str]] = {"developer": "system"}
 
 def read_messages(fields: Fields) -> list[Message]:
     """Return the messages in the field `messages`; each may be canonical or OpenAI's."""
+    if "messages" not in fields.value:
+        return []
     return [read_message(item) for item in fields.objects("messages")]
 
 

@@ -22,6 +22,7 @@ from streamweir.requests.sides import RequestReader
 __all__ = ["body_of_query", "parse_body", "read_canonical"]
 
 _MAX_PARAMETERS: Final = 1000
+_WRITTEN: Final = (bytes, bytearray, memoryview, str)
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -35,7 +36,7 @@ def parse_body(body: object) -> dict[str, Any]:
         RequestError: the body is not JSON, not an object, too deep, or has one of `DECIDING_KEYS` twice.
     """
     try:
-        if isinstance(body, bytes | bytearray | memoryview | str):
+        if isinstance(body, _WRITTEN):
             data = body.encode("utf-8", "replace") if isinstance(body, str) else bytes(body)
             found = parse_json(data)[0]
         else:

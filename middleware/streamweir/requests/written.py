@@ -93,10 +93,13 @@ def path_segment(value: str, field: str) -> str:
     return quote(value, safe="")
 
 
+_COLLECTIONS: Final = (list, dict, Mapping)
+
+
 def without_absent(**fields: Any) -> dict[str, Any]:
     """Return a body with these fields; None, empty lists and empty objects are left out."""
     return {
         name: value
         for name, value in fields.items()
-        if value or (value is not None and not isinstance(value, list | dict | Mapping))
+        if value or (value is not None and not isinstance(value, _COLLECTIONS))
     }
