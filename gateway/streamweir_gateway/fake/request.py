@@ -53,16 +53,23 @@ class Request(NamedTuple):
         return {**wishes, **({"fault": named} if named else {})}
 
 
-async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
+async def read_request(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, early: bytes = b""
+) -> Request | None:
     """Return the next request; None if the connection ends first.
+
+    Args:
+        reader: reads the connection.
+        writer: writes to the connection.
+        early: the first bytes of the request, if they have been read already.
 
     Raises:
         BadRequest: the bytes are not an HTTP request.
     """
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
+        head = early + await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as error:
-        if error.partial.strip():
+        if (early + error.partial).strip():
             raise BadRequest("half a request") from error
         return None
     except asyncio.LimitOverrunError as error:

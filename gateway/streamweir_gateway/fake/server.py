@@ -74,34 +74,42 @@ class FakeBackend:
     async def _serve(
         self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        while (request := await read_request(reader, writer)) is not None:
+        early = b""
+        while (request := await read_request(reader, writer, early)) is not None:
             self.requests += 1
             self.last = request
             self.playing += 1
             try:
-                played = await _until_left(_play(answer(request), writer), reader)
+                played, early = await _until_left(_play(answer(request), writer), reader)
             finally:
                 self.playing -= 1
             if not (played and request.keeps_connection):
                 return
 
 
-async def _until_left(playing: Coroutine[Any, Any, bool], reader: asyncio.StreamReader) -> bool:
-    """Execute all steps; return False if the client has left, or if the connection cannot be reused."""
-    play, watch = asyncio.ensure_future(playing), asyncio.ensure_future(_left(reader))
+async def _until_left(playing: Coroutine[Any, Any, bool], reader: asyncio.StreamReader) -> tuple[bool, bytes]:
+    """Execute all steps, unless the client leaves.
+
+    Returns:
+        Whether the connection can be reused, and the first byte of the next request if it has arrived.
+    """
+    play, watch = asyncio.ensure_future(playing), asyncio.ensure_future(_early_byte(reader))
     try:
         await asyncio.wait((play, watch), return_when=asyncio.FIRST_COMPLETED)
-        return play.done() and await play and not watch.done()
+        early = watch.result() if watch.done() else b""
+        has_left = watch.done() and not early
+        return not has_left and await play, early
     finally:
         play.cancel()
         watch.cancel()
         await asyncio.gather(play, watch, return_exceptions=True)
 
 
-async def _left(reader: asyncio.StreamReader) -> None:
-    """Wait until the client closes the connection. Pipelined requests are ignored."""
+async def _early_byte(reader: asyncio.StreamReader) -> bytes:
+    """Wait for the next request and return its first byte; return nothing if the client has left."""
     with suppress(ConnectionError):
-        await reader.read(1)
+        return await reader.read(1)
+    return b""
 
 
 async def _play(steps: Steps, writer: asyncio.StreamWriter) -> bool:

@@ -390,6 +390,18 @@ async def test_connection_serves_request_after_request() -> None:
 
 
 @pytest.mark.anyio
+async def test_requests_that_arrive_before_the_end_of_an_answer_are_answered_in_turn() -> None:
+    async with serve_fake(fast()) as backend:
+        reader, writer = await asyncio.open_connection(*backend.address)
+        writer.write(2 * b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}" + b"GET / HTTP/1.0\r\n\r\n")
+        async with asyncio.timeout(PATIENCE):
+            answers = await reader.read(-1)
+        assert answers.count(b"HTTP/1.1 200 ") == backend.requests == 3
+        assert answers.count(b"\r\n0\r\n\r\n") == 3
+        writer.close()
+
+
+@pytest.mark.anyio
 async def test_client_that_leaves_ends_the_play() -> None:
     async with serve_fake(fast("stall@3")) as backend:
         reader, writer = await asyncio.open_connection(*backend.address)
