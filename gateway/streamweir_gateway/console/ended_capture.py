@@ -21,6 +21,7 @@ from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
 from streamweir_gateway.console.capture_source import Masking, StreamFacts
 from streamweir_gateway.console.content_recorder import ContentRecorder
+from streamweir_gateway.console.ended_masking import EndedMasking
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
@@ -47,7 +48,7 @@ class _Parts(NamedTuple):
     entries: Sequence[Any]
 
 
-class EndedCapture:
+class EndedCapture(EndedMasking):
     """An ended stream. It is its own `Masking`. The docstring of this file lists its states.
 
     Args:
@@ -120,19 +121,6 @@ class EndedCapture:
     def has_work(self) -> bool:
         """Whether `work` would mask any entry."""
         return self._secrets is not None
-
-    @property
-    def held_since(self) -> float | None:
-        """None: no entry of an ended stream is held back."""
-        return None
-
-    @property
-    def is_within_line(self) -> bool:
-        """False: no entry of an ended stream is held back."""
-        return False
-
-    def release(self) -> None:
-        """Do nothing: no entry is held back."""
 
     def work(self, most: int) -> None:
         """Mask the oldest entries, about `most` bytes of them."""

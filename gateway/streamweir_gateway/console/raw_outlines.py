@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from streamweir_gateway.console.ended_masking import EndedMasking
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 
 __all__ = ["RawOutlines"]
 
 
-class RawOutlines:
+class RawOutlines(EndedMasking):
     """The outlines that wait. It is a `Masking`, which packs them; packed outlines are masked one by one.
 
     Args:
@@ -38,19 +39,6 @@ class RawOutlines:
     def has_work(self) -> bool:
         """Whether an outline waits."""
         return bool(self._waiting)
-
-    @property
-    def held_since(self) -> float | None:
-        """None: no entry of an outline is held back."""
-        return None
-
-    @property
-    def is_within_line(self) -> bool:
-        """False: no entry of an outline is held back."""
-        return False
-
-    def release(self) -> None:
-        """Do nothing: no entry is held back."""
 
     def work(self, most: int) -> None:
         """Pack the oldest outline, unless a viewer's question has packed it."""

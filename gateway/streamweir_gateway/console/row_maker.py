@@ -112,7 +112,7 @@ class RowMaker:
 
 
 def clock_shift() -> float:
-    """Return what has to be added to `time.monotonic()` for the Unix seconds of the same moment."""
+    """Return the difference between the Unix time and `time.monotonic()`, in seconds."""
     return time.time() - time.monotonic()
 
 

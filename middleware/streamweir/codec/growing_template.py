@@ -1,4 +1,4 @@
-"""Reads messages that hold all of a text so far: only what is new in the latest one is parsed.
+"""Reads messages that each repeat the whole text and extend it. Only the new part of the text is parsed.
 
     {"code":0,"data":{"answer":"Hel","id":"m1"}}               decoded: the whole text until then
     {"code":0,"data":{"answer":"Hello ","id":"m1"}}            decoded: means the same, with more text
@@ -31,7 +31,7 @@ _REFUSALS: Final = (msgspec.MsgspecError, ValueError)
 class GrowingTemplate(MessageTemplate):
     """The bytes around a text that each message repeats and extends.
 
-    `text_of` and `text_in` return what is new in the text, and remember the text of that message as known:
+    `text_of` and `text_in` return the new part of the text, and remember the text of that message as known:
     each message is read once, in the order of the stream.
 
     Attributes:
@@ -76,7 +76,7 @@ class GrowingTemplate(MessageTemplate):
         return False
 
     def text_in(self, data: bytes, begin: int, end: int) -> str | None:
-        """Return what is new in the text of a message; None if the text does not begin with the known one,
+        """Return the new part of the text of a message; None if the text does not begin with the known one,
         or has nothing new. See `MessageTemplate.text_in`.
         """
         known = self.known

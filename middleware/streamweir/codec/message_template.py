@@ -78,7 +78,7 @@ class TextFields:
             before it. Its template then stays in force behind such messages.
         grows: a message may hold all of the text so far (`whole` is `snapshot`). If one was read as only
             that, the same message with a longer text is read as only the longer text, unless
-            `Decoder.accepts_text` returns False for what is new in it.
+            `Decoder.accepts_text` returns False for the new part.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (a declaration)

@@ -169,7 +169,7 @@ class Lifecycle:
     @property
     def waits_for_answer(self) -> bool:
         """Whether a question to a person, or a call for the client, is open."""
-        return "_asked" in self.__dict__ and bool(self._asked)
+        return bool(self._asked)
 
     @property
     def waits_for_person(self) -> bool:

@@ -1,4 +1,4 @@
-"""Messages that hold all of a text so far are read by what is new in them as if each was decoded."""
+"""Messages that repeat and extend the whole text give the same events by their new part as by decoding."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator

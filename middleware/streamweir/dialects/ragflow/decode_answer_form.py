@@ -67,7 +67,7 @@ class AnswerForm:
         self._previous = text
 
     def grow(self, text: str) -> None:
-        """Note what is new in the text of a further frame, while `is_cumulative`."""
+        """Note the new part of the text of another frame. Called only while `is_cumulative`."""
         self._previous += text
 
     def new_in(self, text: str) -> str:

@@ -94,8 +94,8 @@ class EnvelopeReader:
             yield from audio(data["audio_binary"], self._run.meta())
 
     def accepts_text(self, text: str) -> bool:
-        """Note one more text, or what is new in a whole one; return False if a tag or a failure may be in it,
-        for the decoder.
+        """Note the next text, or the new part of a whole text. Return False if the decoder has to look for a
+        tag or a failure in it.
         """
         form = self._form
         if not form.is_settled or not (self._text.accepts_text(text) and self._line.accepts_text(text)):

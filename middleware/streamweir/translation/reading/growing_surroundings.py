@@ -42,7 +42,7 @@ class GrowingSurroundings(TextReader):
         """Note the message of the latest block; the template knows its text."""
 
     def only_text_in(self, data: bytes) -> str | None:
-        """Return what is new in the text of bytes that are a single block; None for any other bytes."""
+        """Return the new part of the text in a single block; None for any other bytes."""
         if not (data.startswith(self.before) and data.endswith(self._after)):
             return None
         begin, end = self._before_size, len(data) - self._after_size
@@ -51,12 +51,12 @@ class GrowingSurroundings(TextReader):
         return self.template.text_in(data, begin, end)
 
     def texts_in(self, data: bytes) -> list[str] | None:
-        """Return what is new in bytes that are a single block; None for any other bytes."""
+        """Return the new part of the text in a single block, in a list; None for any other bytes."""
         text = self.only_text_in(data)
         return [text] if text else None
 
     def run_in(self, data: bytes, begin: int, *, tries_all: bool) -> tuple[list[str] | None, int]:
-        """Return what is new in the first block from `begin` on, and where it ends; see
+        """Return the new part of the text in the first block from `begin` on, and the end of the block; see
         `Surroundings.run_in`.
         """
         del tries_all
