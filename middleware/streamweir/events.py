@@ -31,6 +31,7 @@ __all__ = [
     "Interaction",
     "Meta",
     "Opaque",
+    "Payload",
     "Reference",
     "SessionEnd",
     "SessionStart",
@@ -68,7 +69,6 @@ class Payload(msgspec.Struct, kw_only=True):
     type: ClassVar[str]
     hints: ClassVar[frozenset[str]] = frozenset()
     nullable: ClassVar[frozenset[str]] = frozenset()
-
     meta: Meta | None = None
 
 

@@ -60,6 +60,7 @@ class MessageTemplates:
         "_known",
         "_piece",
         "_row",
+        "_stays",
         "current",
         "is_text",
         "takes_whole",
@@ -67,6 +68,7 @@ class MessageTemplates:
 
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
+        self._stays = fields is not None and fields.is_stateless
         self.takes_whole = fields is not None and fields.grows
         self._growing: GrowingTemplate | None = None
         """The template of the latest whole text, which may not be in force yet."""
@@ -90,7 +92,7 @@ class MessageTemplates:
         if fields is None:
             return
         if type(event) not in _TEXTS:
-            self._note_other(event, fields)
+            self.note_other(event)
             return
         piece, last = _piece_of(event), self._piece
         self.is_text = piece is not None
@@ -113,11 +115,11 @@ class MessageTemplates:
         is_large = len(frame.data) > _LONGEST_COMPARED
         self._piece, self._frame = (None, NO_FRAME) if is_large else (piece, frame)
 
-    def _note_other(self, event: Event | None, fields: TextFields) -> None:
+    def note_other(self, event: Event | None) -> None:
         """Note that a message was decoded to another event than a text, to no event, or to several."""
         self.is_text = False
         self._piece, self._frame, self._row = None, NO_FRAME, 0
-        if event is None or type(event) in _ENDS or not fields.is_stateless:
+        if not self._stays or event is None or type(event) in _ENDS:
             self.current = None
 
     def _note_whole(self, frame: Frame, event: Piece, fields: TextFields) -> None:

@@ -11,12 +11,19 @@ from typing import Final
 
 from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME
 from streamweir.codec.short_names import with_short_names
-from streamweir.errors import MalformedEvent
+from streamweir.errors import LimitExceeded, MalformedEvent
 from streamweir.events import Event
 from streamweir.ids import MAX_ID_CHARACTERS, short_id
 from streamweir.json_size import JsonSizes
 
-__all__ = ["GROWTH", "FrameGrowth", "bounded_events", "largest_frame_of", "uncounted_events"]
+__all__ = [
+    "GROWTH",
+    "FrameGrowth",
+    "append_bounded",
+    "bounded_events",
+    "largest_frame_of",
+    "uncounted_events",
+]
 
 GROWTH: Final = 4
 """The events of one frame may be at most this many times as large as an event (`limits.event_bytes`)."""
@@ -89,6 +96,33 @@ class FrameGrowth:
         if text not in self._digests:
             self._digests[text] = short_id(text)
         return self._digests[text]
+
+
+def append_bounded(events: list[Event], decoded: Iterable[Event], few: int, most: int) -> None:
+    """Append the events of one frame; all of them have ids of bounded length if one of them was counted.
+
+    Args:
+        events: an empty list.
+        decoded: the events.
+        few: the number of events that need not be counted.
+        most: the most bytes that the events may have together.
+
+    Raises:
+        MalformedEvent: the events are larger; those before are in the list.
+        LimitExceeded: there are more events than one frame may have.
+    """
+    growth: FrameGrowth | None = None
+    for event in decoded:
+        if len(events) < few:
+            events.append(event)
+            continue
+        if growth is None:
+            growth = FrameGrowth(most)
+            events[:] = map(growth.take, events)
+        taken = growth.take(event)
+        if len(events) >= MAX_EVENTS_OF_A_FRAME:
+            raise LimitExceeded("one message is more events than allowed")
+        events.append(taken)
 
 
 def bounded_events(events: Iterable[Event], frame_bytes: int, most: int) -> Iterator[Event]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.blank import BOM
-from streamweir.framing.control_bytes import LF
+from streamweir.framing.control_bytes import CR, LF
 from streamweir.framing.frame import Frame
 from streamweir.framing.line_splitter import LineSplitter
 
@@ -109,6 +109,15 @@ class NDJSONParser:
                 return
             self.recognised = self.recognised or not frame.is_gap
             yield frame
+
+    def only_frame(self, data: bytes) -> Frame | None:
+        """Return the frame of a read that is one object on one line; else return None and change no state."""
+        is_whole = data.startswith(b"{") and data.endswith(b"}\n") and data.find(LF) == len(data) - 1
+        if not (is_whole and self.recognised and self.is_at_boundary) or data.find(CR) >= 0:
+            return None
+        if len(data) > self._limit or self.keeps_raw:
+            return None
+        return Frame(data[:-1], bare=True)
 
     def finish(self) -> Iterator[Frame]:
         """Yield the frames that the end of the body completes."""

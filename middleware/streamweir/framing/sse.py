@@ -110,24 +110,27 @@ class SSEParser:
         if self._head is not None and data and not self._head and data[0] != BOM[0]:
             self._head = None  # no byte order mark
             self._is_open = False
+        alone = self.only_frame(data)
+        if alone is not None:
+            return (alone,)
         if self.keeps_raw:
-            alone = self._raw_block(data)
-            return self._feed_raw(data) if alone is None else (alone,)
+            return self._feed_raw(data)
         if self._is_open or not data.endswith(b"\n\n") or CR in data:
             self._is_open = True
             return self._feed(data)
-        if data.find(LF) == len(data) - 2 and data.startswith(b"data:") and len(data) <= self._limit:
-            self.recognised = True
-            return (Frame(data[6 if data.startswith(b" ", 5) else 5 : -2], None, self._id),)
         return self._whole_blocks(data[:-2])
 
-    def _raw_block(self, data: bytes) -> Frame | None:
+    def only_frame(self, data: bytes) -> Frame | None:
         """Return the frame of a read that is one whole block; else return None and change no state."""
-        if self._is_open or self._head is not None or CR in data or len(data) > self._limit:
-            return None
         end = data.find(b"\n\n")
-        frame = self._whole_block(data[:end]) if end >= 0 and end == len(data) - 2 else None
-        if frame is not None:
+        if end < 0 or end != len(data) - 2 or end > self._limit - 2 or self._is_open or data.find(CR) >= 0:
+            return None
+        if data.find(LF) == end and data.startswith(b"data:"):
+            self.recognised = True
+            frame: Frame | None = Frame(data[6 if data.startswith(b" ", 5) else 5 : end], None, self._id)
+        else:
+            frame = self._whole_block(data[:end])
+        if self.keeps_raw and frame is not None:
             frame.raw = data
         return frame
 
@@ -162,7 +165,8 @@ class SSEParser:
                 self._keep_rest(line)
             elif (frame := self._take_raw(line)) is not None:
                 yield frame
-        self._is_open = bool(self._line or self._raw or self._event or self._after_cr)
+        is_begun = self._line or self._raw or self._event or self._after_cr
+        self._is_open = bool(is_begun or self._head is not None)
 
     def _take_raw(self, line: bytes) -> Frame | None:
         """Read a line including its end; return the frame or the gap that the line completes."""

@@ -12,6 +12,7 @@ from streamweir.framing import Frame
 
 __all__ = [
     "FrameItems",
+    "ReadFrame",
     "SafeEvent",
     "StreamItem",
     "TextRun",
@@ -67,6 +68,9 @@ FrameItems: TypeAlias = tuple[Sequence[StreamItem], Frame | None]
 The frame has its bytes (`Frame.raw`) only if the reader keeps them. For a text run it is one frame with the
 bytes of all its frames. None: the items do not come from a frame of the upstream.
 """
+
+ReadFrame: TypeAlias = Event | Iterable[FrameItems]
+"""The only event of a frame, if it is no text; otherwise frames with their items."""
 
 
 def frame_of_run(raws: Sequence[bytes]) -> Frame | None:

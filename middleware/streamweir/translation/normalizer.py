@@ -9,7 +9,7 @@ from typing import Final
 
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, Reason
-from streamweir.events import Error, Event, SessionEnd, SessionStart, Status
+from streamweir.events import Error, Event, Payload, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 from streamweir.stages.endings import token_counts
 from streamweir.translation.items import FrameItems, StreamItem, TextRun
@@ -136,6 +136,12 @@ class StreamNormalizer:
         around = body.around
         if around is not None and size <= self._event_limit and (texts := around.texts_in(data)):
             template, raw = around.template, data
+        elif (read := body.read_alone(data)) is not None:
+            if isinstance(read, Payload):
+                self.pipeline.push_event(read)
+            else:
+                self._take(read)
+            return
         elif body.next_around is not None and (found := body.read_texts(data)) is not None:
             template, texts, raw = found
         else:

@@ -28,7 +28,7 @@ from streamweir.stages import (
 from streamweir.translation.growing_runs import piece_of
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun
 from streamweir.translation.pipeline_watcher import PipelineWatcher, note_rest
-from streamweir.translation.run_sinks import has_one_writer, write_run_to_all
+from streamweir.translation.run_sinks import finish_all, has_one_writer, write_run_to_all
 from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, raise_apart
 
 __all__ = ["Pipeline"]
@@ -204,6 +204,14 @@ class Pipeline:
         """Push `item` through the stages to the sinks; do nothing after the end."""
         self.take((item,))
 
+    def push_event(self, event: Event) -> None:
+        """Push an event of a stream that has not ended; see `take`."""
+        try:
+            self._push(with_short_names(event), 0)
+            self.last = type(event)
+        except Exception as error:
+            self.end_for(error)
+
     def take(self, items: Iterable[StreamItem]) -> None:
         """Push `items` until the stream has ended. Never raises: an exception ends the stream."""
         self.take_read(((items, None),))
@@ -237,8 +245,7 @@ class Pipeline:
                     if position.ended:
                         note_rest(self.watcher, pending, frames)
                         return
-            if event is not None:
-                self.last = type(event)
+            self.last = self.last if event is None else type(event)
         except Exception as error:
             if failure is not None and isinstance(error, NotTheDialect):
                 self.end(failure)
@@ -328,7 +335,7 @@ class Pipeline:
         except Exception:
             logger.exception("ending a stream failed", extra={"request_id": self.request_id})
             self.lifecycle.abandon()
-            self._finish()
+            finish_all(self._sinks, self.request_id)
 
     def cancel(self, reason: Reason = "cancelled") -> None:
         """End the stream on request, which is not an error. Never raises."""
@@ -388,13 +395,6 @@ class Pipeline:
             except Exception as error:
                 failure = error
         if type(event) is SessionEnd:
-            self._finish()
+            finish_all(self._sinks, self.request_id)
         if failure is not None and not self._is_breaking_off:
             raise_apart(failure)
-
-    def _finish(self) -> None:
-        for sink in self._sinks:
-            try:
-                sink.finish()
-            except Exception:
-                logger.exception("ending a stream failed", extra={"request_id": self.request_id})

@@ -1,13 +1,16 @@
-"""Gives runs of texts to several sinks of a stream."""
+"""Gives runs of texts, and the end, to several sinks of a stream."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 
 from streamweir.events import Content, Stamp, Thinking
 from streamweir.translation.sink import EventSink, ListeningSink, raise_apart
 
-__all__ = ["has_one_writer", "write_run_to_all"]
+__all__ = ["finish_all", "has_one_writer", "write_run_to_all"]
+
+logger = logging.getLogger("streamweir")
 
 
 def has_one_writer(sinks: Iterable[EventSink]) -> bool:
@@ -27,3 +30,12 @@ def write_run_to_all(
             failure = error
     if failure is not None:
         raise_apart(failure)
+
+
+def finish_all(sinks: Iterable[EventSink], request_id: str) -> None:
+    """Tell the sinks that the last event has been written. Never raises."""
+    for sink in sinks:
+        try:
+            sink.finish()
+        except Exception:
+            logger.exception("ending a stream failed", extra={"request_id": request_id})

@@ -8,20 +8,19 @@ from typing import Final
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.message_template import MessageTemplate, TextFields
+from streamweir.events import Payload
 from streamweir.framing import Frame, SniffingParser
-from streamweir.translation.items import FrameItems, TextRun, frame_of_run, raising
+from streamweir.translation.items import FrameItems, ReadFrame, TextRun, frame_of_run, raising
 from streamweir.translation.reading.empty_frames import GAP_BYTES
-from streamweir.translation.reading.formed_blocks import begin_with_usual, read_formed
+from streamweir.translation.reading.formed_blocks import FormedBlocks, begin_with_usual, read_formed
 from streamweir.translation.reading.frame_reader import FrameReader
+from streamweir.translation.reading.lone_frame import lone_frame
 from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, may_begin_block
 
 __all__ = ["BodyReader"]
 
 _SHORT: Final = 1024
 """A read shorter than this goes to the parser, which is then faster than a search for texts."""
-
-_LONGEST_UNREAD: Final = 4 << 10
-"""The longest beginning of a block that is kept until the next read; a longer one goes to the parser."""
 
 
 class BodyReader:
@@ -62,7 +61,6 @@ class BodyReader:
     def __init__(self, frames: FrameReader, limit: int) -> None:
         self._frames = frames
         self._limit = limit
-        self._longest_unread = limit if limit < _LONGEST_UNREAD else _LONGEST_UNREAD
         self._blocks = TextBlocks()
         self.around = self.next_around = None  # read for each event, which takes longer on the class
         self._unread = b""
@@ -135,7 +133,9 @@ class BodyReader:
         self.around = self.next_around = None
         if self._unread:
             data, self._unread = self._unread + data, b""
-        if is_short or decoder is None or len(data) > self._limit or self._is_to_parse(decoder):
+        if is_short or decoder is None or len(data) > self._limit:
+            return self._read_frames(data)
+        if decoder.judges_texts and self._blocks.around(self._frames.templates.current) is None:
             return self._read_frames(data)
         return self._read_blocks(data, is_tried=is_tried)
 
@@ -146,11 +146,7 @@ class BodyReader:
             return None
         if (formed := read_formed(data, self._frames, parser)) is None:
             return None
-        self.around = self.next_around = formed.around
-        if formed.around is not None:
-            self._blocks.know(formed.around)
-        stop = formed.stop
-        return formed.items if stop == len(data) else chain(formed.items, self._rest_of(data[stop:]))
+        return self._begun(formed, data)
 
     def expect_texts(self, fields: TextFields) -> None:
         """Note that the body may begin with the usual texts of its dialect; call it before the first byte."""
@@ -166,14 +162,18 @@ class BodyReader:
             return None
         around, texts, stop = begun
         self.parser.note_sse_blocks()
-        self._blocks.know(around)
-        self.around = self.next_around = around
         run = self.as_read(around.template, texts, data[:stop])
-        return (run,) if stop == len(data) else chain((run,), self._rest_of(data[stop:]))
+        return self._begun(FormedBlocks((run,), stop, around), data)
 
-    def _rest_of(self, data: bytes) -> Iterator[FrameItems]:
-        """Read the bytes after the first texts, as if they were a later read."""
-        yield from self.read(data)
+    def _begun(self, formed: FormedBlocks, data: bytes) -> Iterable[FrameItems]:
+        """Return the items of the first blocks of `data`, and then read the rest as if it were a later
+        read.
+        """
+        self.around = self.next_around = formed.around
+        if formed.around is not None:
+            self._blocks.know(formed.around)
+        rest = data[formed.stop :]
+        return chain(formed.items, chain.from_iterable(map(self.read, (rest,)))) if rest else formed.items
 
     def _read_frames(self, data: bytes) -> Iterable[FrameItems]:
         """Read `data` by the parser, or at once if it is one whole frame."""
@@ -182,38 +182,47 @@ class BodyReader:
         found = parser.feed(data)
         if type(found) is not tuple or len(found) != 1 or self.has_ended:
             return self._parsed(data, found, is_at_boundary=is_at_boundary)
-        try:
-            return self._read_alone(found[0], data)
-        except Exception as error:
-            return raising(error)
+        read = self._read_alone(found[0], data, None)
+        return [((read,), found[0])] if isinstance(read, Payload) else read
 
-    def _read_alone(self, frame: Frame, data: bytes) -> Sequence[FrameItems]:
-        """Read a frame that takes up all of `data`."""
+    def read_alone(self, data: bytes) -> ReadFrame | None:
+        """Return what a read means that is the block or line of one frame whose bytes are not kept.
+
+        Returns:
+            The event, if the frame is one event other than a text; else what `read` returns. None for any
+            other read, and if `read_texts` has to be tried; the state is then unchanged.
+        """
+        around = self.around
+        if around is None and self.next_around is not None:
+            return None
+        if (frame := lone_frame(data, self.parser, self._frames)) is None:
+            return None
+        self.around = self.next_around = None
+        return self._read_alone(frame, data, around)
+
+    def _read_alone(self, frame: Frame, data: bytes, around: AnySurroundings | None) -> ReadFrame:
+        """Read a frame that takes up all of `data`; `around`: the surroundings that it does not have."""
         frames = self._frames
         decoder, template = frames.decoder, frames.templates.current
         assert decoder is not None
-        text = None if template is None else template.text_of(frame)
-        read: Sequence[FrameItems]
-        if (
-            text is not None
-            and template is not None
-            and (not decoder.judges_texts or decoder.accepts_text(text))
-        ):
-            read = (self.as_read(template, [text], frame.raw or b""),)
-            is_text = True
-        else:
-            read = frames.read(frame)
-            is_text = frames.templates.is_text
+        try:
+            text = None if template is None or around is not None else template.text_of(frame)
+            if text and template and (not decoder.judges_texts or decoder.accepts_text(text)):
+                read: ReadFrame = [self.as_read(template, [text], frame.raw or b"")]
+                is_text = True
+            else:
+                read = frames.read_event(frame)
+                is_text = frames.templates.is_text
+        except Exception as error:
+            return raising(error)
         current = frames.templates.current
-        if current is not None:
+        if current is None:
+            return read
+        if around is not None and current is template and not is_text:
+            self.around = self.next_around = around
+        else:
             self._note_boundary(current, template, data, frame if is_text else None)
         return read
-
-    def _is_to_parse(self, decoder: Decoder) -> bool:
-        """Return whether the parser has to read: texts are judged, and the surroundings of the next texts are
-        unknown.
-        """
-        return decoder.judges_texts and self._blocks.around(self._frames.templates.current) is None
 
     def _read_blocks(self, data: bytes, *, is_tried: bool) -> Iterator[FrameItems]:
         """Read texts by their surroundings, and the bytes between them by the parser.
@@ -258,7 +267,8 @@ class BodyReader:
         if unread:
             yield from self._read_frames(unread)
         for frame in self.parser.finish():
-            yield from self._frames.read(frame) if self._is_read(frame) else self._unread_frame(frame)
+            is_read = frame.raw is None or not (frame.is_gap or self.has_ended)
+            yield from self._frames.read(frame) if is_read else self._unread_frame(frame)
 
     def _judged(
         self, around: AnySurroundings, texts: list[str], data: bytes, begin: int, stop: int
@@ -273,7 +283,10 @@ class BodyReader:
             begin: the beginning of the first block.
             stop: the end of the last one.
         """
-        accepted = self._accepted(texts)
+        decoder = self._frames.decoder
+        accepted = len(texts)
+        if decoder is not None and decoder.judges_texts:
+            accepted = decoder.accepts_texts(texts)
         is_rejected = accepted < len(texts)
         stop = around.end_of(accepted, data, begin) if is_rejected else stop
         if accepted:
@@ -285,13 +298,6 @@ class BodyReader:
         yield from self._parsed(block, self.parser.feed(block), is_at_boundary=True, is_judged=True)
         return end
 
-    def _accepted(self, texts: list[str]) -> int:
-        """Return how many texts the decoder accepts, up to the first one that has to be decoded."""
-        decoder = self._frames.decoder
-        if decoder is not None and decoder.judges_texts:
-            return decoder.accepts_texts(texts)
-        return len(texts)
-
     def _expect(self, around: AnySurroundings | None) -> None:
         """Note the surroundings of the next texts; call it when the parser is at a boundary."""
         decoder = self._frames.decoder
@@ -302,7 +308,7 @@ class BodyReader:
 
     def _may_wait(self, data: bytes, around: AnySurroundings) -> bool:
         """Return whether `data` may be the beginning of the block of a text, kept until the next read."""
-        return len(data) <= self._longest_unread and may_begin_block(data, around, self.parser.framing)
+        return len(data) <= self._limit and may_begin_block(data, around, self.parser.framing)
 
     def _parsed(
         self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool, is_judged: bool = False
@@ -392,7 +398,3 @@ class BodyReader:
             self._frames.hold(frame)
             return ()
         return (((), frame),)
-
-    def _is_read(self, frame: Frame) -> bool:
-        """Return whether a frame is to be decoded: not a gap, and not after the end of the stream."""
-        return frame.raw is None or not (frame.is_gap or self.has_ended)

@@ -9,13 +9,13 @@ from typing import Final, cast
 import msgspec
 
 from streamweir.classification import FailureInBody
-from streamweir.codec.base import MAX_EVENTS_OF_A_FRAME, Decoder
+from streamweir.codec.base import Decoder
 from streamweir.codec.block_forms import BlockForms
 from streamweir.codec.current_template import NO_FRAME, MessageTemplates
 from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
-from streamweir.codec.frame_growth import GROWTH, FrameGrowth, largest_frame_of, uncounted_events
+from streamweir.codec.frame_growth import GROWTH, append_bounded, largest_frame_of, uncounted_events
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import LimitExceeded, NotTheDialect
@@ -35,6 +35,8 @@ __all__ = ["FrameReader"]
 
 _FEW: Final = 4
 """The events of a small frame are taken without counting if there are at most this many."""
+
+_TEXTS: Final = frozenset({Content, Thinking})
 
 _OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
 """The events that may contain an upstream's text about a failure."""
@@ -62,6 +64,7 @@ class FrameReader:
         templates: the templates of its texts; set with the decoder.
         started: an event has been read.
         first_output: the first output that has been read; None before. Never cleared.
+        is_under_way: set by the frame of the first output, unless `raw`; never cleared.
         forms: the forms of blocks that need not be decoded; None if frames have to be read one by one.
         empty_left: the bytes that may still be counted for frames that have no meaning.
         takes_marked: read the events that this process puts into the stream as text (`marked_event`).
@@ -76,8 +79,7 @@ class FrameReader:
     takes_marked = False
     errors_for_users = False
     first_output: FirstOutput | None = None
-    _is_under_way = False
-    """Set by the frame of the first output, unless `raw`; never cleared."""
+    is_under_way = False
     _makes_runs = True
     """False if a collector gets each frame and, in addition, the texts of text runs, but no whole ones."""
     _is_ours = True
@@ -145,6 +147,17 @@ class FrameReader:
             LimitExceeded: the frame has more events than allowed.
             NotTheDialect: the body is not of the dialect.
         """
+        read = self.read_event(frame)
+        if isinstance(read, list):
+            return read
+        frame.forget_value()
+        return [((read,), frame)]
+
+    def read_event(self, frame: Frame) -> Event | list[FrameItems]:
+        """Return the event of a frame that is one event other than a text, once the stream has started.
+
+        For any other frame, return what `read` returns.
+        """
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
             before = [*self.unreadable.note(frame)] if marked.before else []
             return [(before, None), *self.release(), ([SafeEvent(marked.event)], None)]
@@ -152,9 +165,9 @@ class FrameReader:
         is_whole = self._decode_into(events, frame)
         if is_whole and not frame.invalid_text:
             if self.started and len(events) == 1 and not self._raw:
-                if not self._is_under_way:
+                if not self.is_under_way:
                     self.note_output(events, frame)
-                    self._is_under_way = self.first_output is not None
+                    self.is_under_way = self.first_output is not None
                 return self._read_one(events[0], frame)
             if self.started and not events:
                 return self._read_empty(frame)
@@ -186,7 +199,7 @@ class FrameReader:
         if self.first_output is None and events and self._error_only is None:
             self.first_output = find_output(events, frame, self._dialect)
         frame.forget_value()
-        self._is_under_way = self.started and not self._raw and self.first_output is not None
+        self.is_under_way = self.started and not self._raw and self.first_output is not None
         if only is not None and len(items) == 1 and self.templates.current is not None:
             items = [*(self._as_run(only, frame) or items)]
         if self.started or self._error_only is None or frame.is_unreadable:
@@ -207,7 +220,7 @@ class FrameReader:
 
     def note_texts(self, template: MessageTemplate) -> None:
         """Note that a first text was not decoded; `template` is that of the texts after it."""
-        self.started = self.stats.has_any = self._is_under_way = True
+        self.started = self.stats.has_any = self.is_under_way = True
         self.stats.messages += 1
         if self.first_output is None:
             self.first_output = NO_ERROR
@@ -226,17 +239,20 @@ class FrameReader:
         self.count_empty(messages * EMPTY_BYTES)
         self.templates.note(NO_FRAME, None)
 
-    def _read_one(self, event: Event, frame: Frame) -> list[FrameItems]:
-        """Return a frame of one event with its items, of a stream that has started; not with `raw`."""
+    def _read_one(self, event: Event, frame: Frame) -> Event | list[FrameItems]:
+        """Return the only event of a frame of a stream that has started, a text with its frame; not with
+        `raw`.
+        """
         stats = self.stats
         stats.messages += 1
-        is_unknown = type(event) is Data and event.unknown
-        if is_unknown or not stats.has_any:
+        if type(event) is Data and event.unknown:
             self._note_stats((event,), frame)
-        if is_unknown:
             self.count_empty(EMPTY_BYTES)
-        elif self.errors_for_users:
-            event = self.attributed(event)
+        elif not stats.has_any:
+            self._note_stats((event,), frame)
+        if type(event) not in _TEXTS:
+            self.templates.note_other(event)
+            return self.attributed(event) if self.errors_for_users else event
         self.templates.note(frame, event)
         frame.forget_value()
         return [(self._as_run(event, frame) or (event,), frame)]
@@ -308,31 +324,19 @@ class FrameReader:
         """Append the events of a frame; return False if it could not be read to its end."""
         try:
             decoded = self._decode(frame)
-            is_small = len(frame.data) <= self._most_of_few
-            if is_small and type(decoded) is tuple and len(decoded) <= _FEW:
-                events += decoded if self.started else self._first(frame, decoded)
-                return True
-            growth: FrameGrowth | None = None
-            few = uncounted_events(len(frame.data), self._most) if self._is_ours else 0
-            for event in decoded if self.started else self._first(frame, decoded):
-                if len(events) >= few:
-                    growth = growth or self._growth_of(events)
-                    event = growth.take(event)  # noqa: PLW2901 - with its ids as short as they leave
-                    if len(events) >= MAX_EVENTS_OF_A_FRAME:
-                        _refuse_more_events()
-                events.append(event)
+            taken = decoded if self.started else self._first(frame, decoded)
+            size = len(frame.data)
+            if size <= self._most_of_few and type(decoded) is tuple and len(decoded) <= _FEW:
+                events += taken
+            else:
+                few = uncounted_events(size, self._most) if self._is_ours else 0
+                append_bounded(events, taken, few, self._most)
         except (LimitExceeded, NotTheDialect):
             raise
         except Exception as error:
             self.unreadable.log_fault(error, self._dialect)
             return False
         return True
-
-    def _growth_of(self, events: list[Event]) -> FrameGrowth:
-        """Count the events of a frame that were taken before counting began."""
-        growth = FrameGrowth(self._most)
-        events[:] = [growth.take(event) for event in events]
-        return growth
 
     def _note_stats(self, events: Sequence[Event], frame: Frame) -> None:
         assert self.decoder is not None
@@ -394,7 +398,3 @@ class FrameReader:
         event = error_event_of(failure)
         self.note_output((event,))
         return [event]
-
-
-def _refuse_more_events() -> None:
-    raise LimitExceeded("one message is more events than allowed")

@@ -22,6 +22,9 @@ AnySurroundings = Surroundings | ChangingSurroundings | GrowingSurroundings
 _MOST_LEARNED: Final = 3
 """The most times that the surroundings of one template are learned: with a growing id they never fit."""
 
+_LONGEST_UNREAD: Final = 4 << 10
+"""The longest beginning of a block that is kept until the next read; a longer one goes to the parser."""
+
 _PROBES: Final = 24
 """The number of blocks that are read one by one while there is no current template."""
 
@@ -160,7 +163,7 @@ def _surroundings_of(
 def may_begin_block(data: bytes, around: AnySurroundings, framing: str | None) -> bool:
     """Return whether `data` may be the beginning of the block of a text with constant surroundings."""
     before = around.before
-    if not (data.startswith(before) or before.startswith(data)):
+    if len(data) > _LONGEST_UNREAD or not (data.startswith(before) or before.startswith(data)):
         return False
     has_line_end = data.find(LF) >= 0 or data.find(CR) >= 0
     return not has_line_end or (_BLANK_LINE if framing == "sse" else _LINE_END).search(data) is None
