@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from streamweir.framing.blank import BOM
 from streamweir.framing.control_bytes import CR
+from streamweir.framing.frame import Frame
 
-__all__ = ["LINE_FRAMINGS", "LineFraming", "LineStyle"]
+__all__ = ["LINE_FRAMINGS", "USUAL_STYLE", "LineFraming", "LineStyle"]
 
 LineFraming: TypeAlias = Literal["sse", "ndjson", "lines"]
 """The framings whose frames are lines."""
@@ -32,7 +34,7 @@ class LineStyle(NamedTuple):
     def of(cls, raw: bytes) -> LineStyle:
         """Return the style of a frame."""
         if raw.startswith(b"data: ") and CR not in raw:  # nearly all
-            return _USUAL
+            return USUAL_STYLE
         end = b"\r\n" if b"\r\n" in raw else b"\r" if CR in raw else b"\n"
         field = _FIELD.search(raw.removeprefix(BOM))
         return cls(end, b":" + field[2] if field else b": ")
@@ -41,5 +43,20 @@ class LineStyle(NamedTuple):
         """Return a frame that has LF line ends, written in this style."""
         return _FIELD.sub(rb"\1" + self.colon, frame).replace(b"\n", self.end)
 
+    def writer(self, write: Callable[[Frame], bytes]) -> Callable[[Frame], bytes]:
+        """Return a function that writes frames as `write` does, in this style."""
 
-_USUAL: Final = LineStyle(b"\n", b": ")
+        def write_alike(frame: Frame) -> bytes:
+            return self.applied_to(write(frame))
+
+        return write_alike
+
+    def end_behind(self, raw: bytes, framing: str) -> bytes:
+        """Return the line ends that are missing after a frame of a body in `framing`."""
+        end = b"\n" if raw.endswith(b"\r") else self.end
+        if framing != "sse":
+            return b"" if raw.endswith(b"\n") else end
+        return self.end if raw.endswith(b"\n") else end + self.end
+
+
+USUAL_STYLE: Final = LineStyle(b"\n", b": ")

@@ -83,6 +83,6 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     if run is not None:
         return RunWriter(dialect, encoder, chosen, source=source, run=run)
     if verbatim and source is not None and source.dialect in (None, dialect) and dialect.name != "standard":
-        source.keep_frames(LINE_FRAMINGS if follows else {framing, chosen}, of=dialect)
-        return VerbatimWriter(dialect, encoder, chosen, source=source, requested=framing, follows=follows)
+        source.keep_frames(LINE_FRAMINGS if follows else (framing, chosen), of=dialect)
+        return VerbatimWriter(dialect, encoder, chosen, source, framing, follows)
     return StreamWriter(dialect, encoder, chosen, source)

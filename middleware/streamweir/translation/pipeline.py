@@ -275,7 +275,7 @@ class Pipeline:
         for sink in self.frame_sinks:
             sink.begin_frame(frame, items, announced)
         if pushed is None or pushed:
-            self.take(items if pushed is None else pushed)
+            self.take_read(((items if pushed is None else pushed, None),))
         for sink in self.frame_sinks:
             sink.frame(frame.raw or b"", items)
 

@@ -57,9 +57,7 @@ class LegacyEncoder(Encoder):
         "final_answer": ("off", "on"),
     }
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._has_text = False
+    _has_text = False
 
     @cached_property
     def _answer(self) -> WholeAnswer:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
-from streamweir.errors import WARNINGS, MalformedEvent
+from streamweir.errors import WARNINGS
 from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking, Warning
 from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
+from streamweir.framing.line_style import USUAL_STYLE
+from streamweir.jsontext import valid_utf8
 from streamweir.translation.items import StreamItem, TextRun
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import FrameSink
@@ -86,7 +88,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     """A frame with data has been copied, so the stream has begun: no `session_start` is written."""
     _origin: _Origin = "gateway"
     _passage: Passage | None = None
-    """The frame whose events are being written; None between frames."""
+    """The frame whose events are being written; None between frames, and for texts."""
     _owes_error = False
     """Set if the events of a frame are written instead of its bytes and a terminal error follows in the
     closing; cleared when that error is written.
@@ -98,7 +100,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     """The byte order mark of the upstream; empty once something has been written."""
     _missing_end = b""
     """The line end that is missing after the last copied frame."""
-    _style = LineStyle(b"\n", b": ")
+    _style = USUAL_STYLE
     _last_copied = b""
     """The last copied bytes, shortened; empty once the encoder has read them."""
     _is_fresh = True
@@ -107,13 +109,14 @@ class VerbatimWriter(StreamWriter, FrameSink):
     """The comments and blank lines since the last frame."""
     _sign_of_life = b""
     """The last frame without events, kept if the dialect has no heartbeat."""
+    _sanitizer: FrameSanitizer | None = None
+    """Set by the first frame that is not a run of texts."""
 
     def __init__(
         self,
         dialect: Dialect,
         encoder: Encoder,
         framing: LineFraming,
-        *,
         source: StreamReader,
         requested: str,
         follows: bool = False,
@@ -121,7 +124,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         super().__init__(dialect, encoder, framing, source)
         self.follows = follows
         self._requested = requested
-        self._sanitizer = FrameSanitizer()
+        self._notes_copies = type(encoder).continue_behind is not Encoder.continue_behind
 
     @property
     def may_copy(self) -> bool:
@@ -166,13 +169,16 @@ class VerbatimWriter(StreamWriter, FrameSink):
         """Note that the next events, up to `frame`, come from a frame; make the frame safe."""
         if not (self._copies or self.copies) or frame.raw is None:
             return
-        self._origin, self._passage = "upstream", (passage := Passage(frame, announced))
+        self._origin, is_texts = "upstream", bool(items) and type(items[0]) is TextRun
+        if not self._has_copied_data and (is_texts or frame.data.strip()) and not frame.is_unreadable:
+            self._write_like(frame.raw)
+        if is_texts and not (announced or self._gap or self._mark):
+            return
+        self._passage = passage = Passage(frame, announced)
         if frame.is_unreadable:
             return
-        if not self._has_copied_data and ((items and type(items[0]) is TextRun) or frame.data.strip()):
-            self._write_like(frame.raw)
-        framing: Any = self.framing
-        passage.safe = safe = self._sanitizer.process(frame, items, framing)
+        self._sanitizer = sanitizer = self._sanitizer or FrameSanitizer()
+        passage.safe = safe = sanitizer.process(frame, items, cast("LineFraming", self.framing))
         if items and not frame.is_gap:
             if self._gap:
                 self._gap = b""
@@ -186,18 +192,24 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """Write the frame of `begin_frame`, unless it is written already or the stream ended in it."""
-        del raw, items
-        if (passage := self._passage) is not None:
-            if self._origin == "upstream":
+        del items
+        if self._origin == "upstream":
+            if (passage := self._passage) is not None:
                 self._copy(passage)
-            self._origin, self._passage = "gateway", None
+            else:  # texts, which need not be searched
+                self._out.append(valid_utf8(raw))
+                if self._notes_copies:
+                    self._last_copied = ends_of(raw)
+                self._may_fail_whole, self.has_copied = False, True
+        self._origin, self._passage = "gateway", None
 
     def run_frames(self, raw: bytes, event: Content | Thinking, texts: list[str]) -> None:
         """Write the frames of a read that consists of texts."""
         del event, texts
         if self._copies:
             self._out.append(raw)
-            self._last_copied = ends_of(raw)
+            if self._notes_copies:
+                self._last_copied = ends_of(raw)
 
     def _note_sign_of_life(self, frame: Frame, safe: bytes, *, is_empty: bool) -> None:
         """Keep a frame without events, or the comments and blank lines between two frames."""
@@ -217,14 +229,10 @@ class VerbatimWriter(StreamWriter, FrameSink):
     def _write_like(self, raw: bytes) -> None:
         """Write own frames in the line style of the upstream's first frame."""
         self._has_copied_data = self._encoder.is_shown = self._encoder.writes_extra = True
-        style, write = LineStyle.of(raw), self._bytes_of
-
-        def write_alike(frame: Frame) -> bytes:
-            return style.applied_to(write(frame))
-
-        self._bytes_of, self._writes_blocks = write_alike, False
-        if style != self._style:
-            self._style = style
+        self._writes_blocks = False
+        style = LineStyle.of(raw)
+        if style != USUAL_STYLE or self._encoder.sse_prefix != b"data: ":
+            self._bytes_of, self._style = style.writer(self._bytes_of), style
 
     def _copy(self, passage: Passage) -> None:
         """Write the bytes of a frame, once."""
@@ -239,13 +247,14 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._out.append(self._mark)
             self._mark = b""
         self._out.append(safe)
-        if not frame.is_gap:
+        if self._notes_copies and not frame.is_gap:
             self._last_copied = ends_of(safe)
         self._may_fail_whole = False
         self.has_copied = True
         if self.is_json:
             self._copied_frames += not frame.is_gap
-        self._missing_end = b"" if has_line_end and not frame.unterminated else self._end_of(safe)
+        is_whole = has_line_end and not frame.unterminated
+        self._missing_end = b"" if is_whole else self._style.end_behind(safe, self.framing)
 
     # Events
 
@@ -272,11 +281,14 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if not self._copies:
             super().write_run(event, texts, stamp)
             return
-        if event is not self._shown:
-            self._show(event.with_text(texts[0]), stamp)
-            self._shown, texts = event, texts[1:]
-        if texts:
+        if event is self._shown:
             self._encoder.texts_written(event, texts)
+            return
+        first = texts[0]
+        self._show(event if event.content is first else event.with_text(first), stamp)
+        self._shown = event
+        if len(texts) > 1:
+            self._encoder.texts_written(event, texts[1:])
 
     def heartbeat(self) -> bytes:
         """Return the last frame without events, else that of `StreamWriter`; the framing is then fixed."""
@@ -330,11 +342,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         reports = [item for item in items if isinstance(item, Error | Warning)]
         if not reports or not all(map(self._encoder.has_rules_for, reports)):
             return False
-        try:
-            frame.json()
-        except MalformedEvent:
-            return True
-        return False
+        return not frame.is_json
 
     def _pays_error(self, event: Event) -> bool:
         """Return whether `event` is the error that has to follow a replaced frame; it is due once."""
@@ -380,13 +388,6 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._encoder.names = shown.names
         else:
             self._encoder.options = options
-
-    def _end_of(self, raw: bytes) -> bytes:
-        """Return the line ends that are missing after a frame."""
-        end = b"\n" if raw.endswith(b"\r") else self._style.end
-        if self.framing != "sse":
-            return b"" if raw.endswith(b"\n") else end
-        return self._style.end if raw.endswith(b"\n") else end + self._style.end
 
     def _end_line(self) -> None:
         if self._mark or self._missing_end:
