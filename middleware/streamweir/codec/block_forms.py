@@ -99,7 +99,7 @@ def block_expression(parts: Iterable[str], places: Mapping[str, str]) -> str:
 def _expression(part: str, places: Mapping[str, str]) -> str:
     """Return the regular expression of a part."""
     is_optional = part.endswith("?")
-    expression = re.escape(part.removesuffix("?")).replace(",", ", ?").replace(":", ": ?")
+    expression = re.escape(part.removesuffix("?")).replace(",", ", ?+").replace(":", ": ?+")
     for place, pattern in places.items():
         expression = expression.replace(place, pattern)
     expression = _NAMED.sub(_named, expression)

@@ -53,6 +53,16 @@ _QUIET: Final = frozenset(
     for spelled in (json.dumps(message), json.dumps(message, separators=(",", ":")))
 )
 """Messages that mean nothing while no block has a value to be sent. Answers of one text have each of them."""
+_GOOD_ENDS: Final = {
+    word.encode(): standard
+    for word, standard in FINISH_REASONS.items()
+    if word not in _PAUSES and not is_broken_off(word)
+}
+"""The standard's finish reason, by a stop reason that means nothing else."""
+
+_MOST: Final = 1 << 53
+"""Counts of tokens are less than this."""
+
 _MANY: Final = 16
 """With this many counts in the summary, a further message is decoded: not all of its counts may have a place.
 """
@@ -86,13 +96,13 @@ class AnthropicDecoder(Decoder):
             '"content_block":{"type":"text","text":""}<blanks>}',
         ),
         ping=('{"type":"ping"<blanks>}',),
-        close=('{"type":"content_block_stop","index":<number><blanks>}',),
         finish=(
             '{"type":"content_block_stop","index":<number><blanks>}<next>?',
             '{"type":"message_delta","delta":{"stop_reason":<reason=word>,"stop_sequence":null}',
             ',"usage":<counts=object><blanks>}',
             '<next>{"type":"message_stop"<blanks>}<over=mark>?',
         ),
+        close=('{"type":"content_block_stop","index":<number><blanks>}',),
         end=('{"type":"message_stop"<blanks>}',),
     )
 
@@ -195,19 +205,20 @@ class AnthropicDecoder(Decoder):
             return None
         self._meta = self._blocks.meta = meta = message_meta(message_id.decode())
         if (model := model if later_model is None else later_model) is not None:
-            meta = and_extra(meta, {"model": model.decode()})
+            meta = {**(meta or {}), "extra": {"model": model.decode()}}
         return (SessionStart(meta=meta), *self._count(counts))
 
     def _finish(self, found: re.Match[bytes]) -> Sequence[Event] | None:
         """Note the counts and the stop reason of a usual answer; return its end, if that is a part of the
         match.
         """
-        reason, counts = found["reason"].decode(), self._counts_in(found["counts"])
-        if counts is None or is_broken_off(reason) or reason in _PAUSES:
+        reason, usage, over = found.group("reason", "counts", "over")
+        finish = _GOOD_ENDS.get(reason)
+        if finish is None or (counts := self._counts_in(usage)) is None:
             return None
         self._count(counts)
-        self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
-        return () if found["over"] is None else self._stop(None)
+        self._summary["finish_reason"] = finish
+        return () if over is None else self._stop(None)
 
     def _counts_in(self, group: bytes) -> dict[str, Any] | None:
         """Return the counts of a usual block; None if the block has to be decoded."""
@@ -249,10 +260,11 @@ class AnthropicDecoder(Decoder):
         return asked_in(message)
 
     def _stop(self, beside: dict[str, Any] | None) -> tuple[Event, ...]:
-        calls: tuple[Event, ...] = (*self._blocks.stop_all(),)
+        blocks = self._blocks
+        calls: tuple[Event, ...] = () if blocks.is_idle else (*blocks.stop_all(),)
         if self._summary.get("finish_reason") not in CUT_SHORT:
-            calls += (*self._blocks.ask_for_cut(),)
-        waits = self._waits or self._blocks.called
+            calls += (*blocks.ask_for_cut(),)
+        waits = self._waits or blocks.called
         meta = and_extra(self._meta, beside)
         end = SessionEnd("suspended" if waits else "completed", summary=self._summary or None, meta=meta)
         return (*calls, end)
@@ -288,10 +300,11 @@ class AnthropicDecoder(Decoder):
             return ()
         summary = self._summary
         rest = None
-        if not usage.keys() <= _TOKENS.keys() and (others := leftover(usage, _TOKENS)):
+        has_others = len(usage) > ("input_tokens" in usage) + ("output_tokens" in usage)
+        if has_others and (others := leftover(usage, _TOKENS)):
             rest = keep_counts(summary, others, _TOKENS.values())
         for name, known in _TOKENS.items():
-            if type(count := usage.get(name)) is int and 0 <= count < 1 << 53:
+            if type(count := usage.get(name)) is int and 0 <= count < _MOST:
                 summary[known] = count
         if "prompt_tokens" in summary and "completion_tokens" in summary:
             summary["total_tokens"] = summary["prompt_tokens"] + summary["completion_tokens"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -105,11 +105,11 @@ class Blocks:
     @property
     def is_idle(self) -> bool:
         """Whether no call is incomplete, and no value waits for the end of its block."""
-        return not (self._calls or self._has_value)
+        return not (self._calls or self._signature or (self._may_compact and self._compaction.has_begun))
 
     def start(self, index: Any, block: Mapping[str, Any], beside: dict[str, Any] | None) -> Iterable[Event]:
         """Return the events of a block's start. Results and blocks of a whole message are complete then."""
-        if block == _EMPTY_TEXT and not beside and not self._has_value:
+        if block == _EMPTY_TEXT and not beside and not (self._signature or self._may_compact):
             return ()
         return self._start(index, block, beside)
 
@@ -193,23 +193,19 @@ class Blocks:
             self._asked.add(tool_id)
         return Interaction(tool_id, "tool", title=name, meta=self.meta)
 
-    def ask_for_cut(self) -> Iterator[Interaction]:
+    def ask_for_cut(self) -> Sequence[Interaction]:
         """Ask the client to run the calls whose arguments are no JSON object.
 
         To be called at the end of the message, unless its stop reason is a limit or a filter.
         """
+        if not self._cut:
+            return ()
         cut, self._cut = self._cut, {}
-        for tool_id, name in cut.items():
-            yield self._ask(tool_id, name)
+        return [self._ask(tool_id, name) for tool_id, name in cut.items()]
 
     def stop_all(self) -> Iterable[Event]:
         """Return the calls whose blocks were not closed, in the order of their start."""
         return () if self.is_idle else self._stop_all()
-
-    @property
-    def _has_value(self) -> bool:
-        """Whether an opaque value of thinking, or a compaction, waits for the end of its block."""
-        return bool(self._signature) or (self._may_compact and self._compaction.has_begun)
 
     def _stop_all(self) -> Iterator[Event]:
         yield from self._signed()
