@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
@@ -90,6 +90,18 @@ class SniffingParser:
         """Whether the frames of this body have their `raw` bytes, and gaps are returned."""
         chosen = self.chosen
         return chosen is not None and not isinstance(chosen, TextBodyParser) and chosen.keeps_raw
+
+    @property
+    def finder_of_only_frame(self) -> Callable[[bytes], Frame | None] | None:
+        """The function that returns the frame of a read which is one whole frame, and None for any other
+        read; None if there is no such function, or frames have their `raw` bytes.
+        """
+        chosen = self.chosen
+        return (
+            chosen.only_frame
+            if isinstance(chosen, SSEParser | NDJSONParser) and not chosen.keeps_raw
+            else None
+        )
 
     @property
     def framing(self) -> str | None:

@@ -122,8 +122,8 @@ class SSEParser:
 
     def only_frame(self, data: bytes) -> Frame | None:
         """Return the frame of a read that is one whole block; else return None and change no state."""
-        end = data.find(b"\n\n")
-        if end < 0 or end != len(data) - 2 or end > self._limit - 2 or self._is_open or data.find(CR) >= 0:
+        end = len(data) - 2
+        if data.find(b"\n\n") != end or end < 0 or self._is_open or data.find(CR) >= 0 or end > self._limit:
             return None
         if data.find(LF) == end and data.startswith(b"data:"):
             self.recognised = True
