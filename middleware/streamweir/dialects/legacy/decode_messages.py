@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Set
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from streamweir.codec.coerce import (
     arguments,
@@ -62,6 +63,11 @@ _NOTHING: Final[frozenset[str]] = frozenset()
 
 _PLAIN_TEXT: Final = frozenset({"type", "content"})
 """The fields of almost every event of a stream; a message with only these fields is read quickly."""
+
+_OF_CALLS: Final = frozenset({*BOOKKEEPING, "status"}) - _TIMED_META
+"""The names that a plain message of a call may have besides the fields of the call."""
+_MOST_CHARACTERS: Final = 512
+"""The most characters of the names of a message that are kept."""
 
 _TOOL_ERROR: Final = ("error", "error_message", "code")
 _OF_RESULTS: Final = frozenset({*_TOOL_ERROR, "success", "is_error"})
@@ -194,8 +200,52 @@ def _session_start(message: Message, fields: Message) -> Event:
     return SessionStart(session_id=text_of(fields.get("session_id")) or None, meta=_meta(fields))
 
 
+class _CallNames(NamedTuple):
+    """The names of the fields of a call or a result, in messages that have each of them at most once and no
+    other field.
+
+    Attributes:
+        tool_id, tool_name, value: the names; None for a field that is absent.
+        has_status: there is a `status`.
+    """
+
+    tool_id: Any
+    tool_name: Any
+    value: Any
+    has_status: bool
+
+
+@lru_cache(maxsize=128)
+def _call_names(names: tuple[str, ...], of_value: tuple[str, ...]) -> _CallNames | None:
+    """Return the names of the fields, if a message with `names` is so plain; cached, because messages of one
+    stream have the same names.
+    """
+    found = [[name for name in group if name in names] for group in (TOOL_ID, TOOL_NAME, of_value)]
+    if max(map(len, found)) > 1 or {*names}.difference(_OF_CALLS, *found):
+        return None
+    tool_id, tool_name, value = (group[0] if group else None for group in found)
+    return _CallNames(tool_id, tool_name, value, "status" in names)
+
+
+def _plain_call(fields: Message, of_value: tuple[str, ...], words: Container[str]) -> _CallNames | None:
+    """Return the names of the fields of a call, or of a result, with a status that is one of `words` or none;
+    None for a message that has to be read field by field.
+    """
+    names = (*fields,)
+    found = _call_names(names, of_value) if len("".join(names)) <= _MOST_CHARACTERS else None
+    if found is None or not found.has_status:
+        return found
+    status = fields["status"]
+    return found if type(status) is str and status.lower() in words else None
+
+
 def _tool_call(message: Message, fields: Message) -> Event:
     del message
+    if (plain := _plain_call(fields, TOOL_ARGUMENTS, UNDER_WAY)) is not None:
+        name = text_of(fields.get(plain.tool_name)) or "unknown"
+        return ToolCallStart(
+            text_of(fields.get(plain.tool_id)), name, arguments=arguments(fields.get(plain.value))
+        )
     known = {"description"}
     known.update(_word(fields, UNDER_WAY))
     description = fields.get("description")
@@ -210,6 +260,9 @@ def _tool_call(message: Message, fields: Message) -> Event:
 
 def _tool_result(message: Message, fields: Message) -> Event:
     del message
+    if (plain := _plain_call(fields, _RESULT_PLACES, VERDICTS)) is not None:
+        name = text_of(fields.get(plain.tool_name)) or None
+        return ToolCallEnd(text_of(fields.get(plain.tool_id)), result=fields.get(plain.value), tool_name=name)
     error = fields.get("error") or fields.get("error_message")
     result = _result_in(fields)
     has_failed = _has_failed(fields, error)
