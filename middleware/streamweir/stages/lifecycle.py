@@ -23,14 +23,10 @@ from streamweir.events import (
     Error,
     Event,
     Interaction,
-    Reference,
     SessionEnd,
     SessionStart,
     Status,
-    Thinking,
-    ToolCallDelta,
     ToolCallEnd,
-    ToolCallProgress,
     ToolCallStart,
     Warning,
     ids_of,
@@ -67,8 +63,8 @@ _FINISH_WARNINGS: Final = {
 }
 _FINISH_CODES: Final = frozenset(_FINISH_WARNINGS.values())
 
-_PARTS: Final = frozenset({Thinking, Data, Reference, ToolCallDelta, ToolCallProgress})
-"""The events of which the stage only notes whether they are a part of an answer."""
+_NOTED: Final = frozenset({ToolCallStart, ToolCallEnd, Interaction, Status, Warning})
+"""The events of which the stage notes more than whether they are a part of an answer."""
 
 UNKNOWN_FINISH: Final = "The answer ended for a reason that is not known."
 
@@ -181,24 +177,27 @@ class Lifecycle:
         self._warnings += 1
         if self._warnings <= MAX_WARNINGS:
             self.waiting.append(warning)
+            self._position.is_quiet = False
 
     def abandon(self) -> None:
         """End the stream without an end event, because nothing more can be written."""
         self.ended = self._position.ended = True
+        self._position.is_quiet = False
         self.reason = self.reason or "internal"
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return `event` with the events that the protocol requires around it; None to pass it on alone."""
+        kind = type(event)
+        if self._position.is_quiet and kind not in _TURNING_POINTS:
+            if self.pauses or not (self._has_text if kind is Content else self.has_answer):
+                self._note(event)
+            elif kind in _NOTED:  # more of the answer says nothing new
+                self._note_more(event)
+            return None
         if self.ended:
             return ()
         if self._end is not None:
             return self._end_behind_error(event, self._end)
-        kind = type(event)
-        if self.started and not self.waiting and kind not in _TURNING_POINTS:
-            is_more = self._has_text if kind is Content else self.has_answer and kind in _PARTS
-            if not is_more or self.pauses:  # more of the answer says nothing new
-                self._note(event)
-            return None
         if isinstance(event, SessionEnd) and self.started:
             return self._turn_to_end(event, ())
         return self._turn(event)
@@ -206,17 +205,20 @@ class Lifecycle:
     def _turn(self, event: Event) -> Iterable[Event]:
         before = () if self.started else self._start(event)
         if type(event) is SessionStart:
+            self._position.is_quiet = not self.waiting
             return before
         if type(event) is SessionEnd or (type(event) is Error and event.terminal):
             return self._turn_to_end(event, before)
         if self.waiting:
             before = (*before, *self.take_waiting())
         self._note(event)
+        self._position.is_quiet = not self.waiting
         return (*before, event)
 
     def _turn_to_end(self, event: SessionEnd | Error, before: Sequence[Event]) -> Iterable[Event]:
         failure, end = self._ending(event)
         warnings = self._last_warnings()
+        self._position.is_quiet = False
         if before or warnings or failure is not None:
             return chain(before, warnings, self._ends(failure, end))
         return (self._session_end(end),)
@@ -252,13 +254,16 @@ class Lifecycle:
         if is_answer(event):
             self.has_answer, self.pauses = True, False
             self._has_text = self._has_text or kind is Content
-        if kind is Content or kind is Data:
-            return
+        if kind is not Content and kind is not Data:
+            self._note_more(event)
+
+    def _note_more(self, event: Event) -> None:
         match event:
             case ToolCallStart():
                 self._tool_calls += 1
             case ToolCallEnd():
-                self._close_question(event.tool_id)
+                if self._asked or self._asked_of_person:
+                    self._close_question(event.tool_id)
             case Interaction(state="requested"):
                 self._open_question(event)
             case Interaction():
@@ -310,6 +315,7 @@ class Lifecycle:
         waiting, self.waiting = self.waiting, []
         for warning in waiting:
             self._note(warning)
+        self._position.is_quiet = self.started and not self.ended and self._end is None
         return waiting
 
     def _last_warnings(self) -> Sequence[Warning]:

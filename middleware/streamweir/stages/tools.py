@@ -158,26 +158,35 @@ class Tools:
                 return (*announced, *self._close_open(), *ends, event)
         return None
 
-    def _in_row(self, handle: Callable[[E], Iterable[Event]], event: E) -> Iterator[Event]:
-        """Pass on the events of a call; note whether another event has come since the last one."""
+    def _in_row(self, handle: Callable[[E], Iterable[Event] | None], event: E) -> Iterable[Event] | None:
+        """Return what `handle` returns; note whether another event has come since the last one of a call."""
         self._has_begun = True
-        if self._position.written != self._follows_at:
+        position = self._position
+        if position.written != self._follows_at:
             self._row += 1
-        yield from handle(event)
+        events = handle(event)
+        if events is None and position.is_quiet:
+            self._follows_at = position.written + 1
+            return None
+        return self._followed((event,) if events is None else events)
+
+    def _followed(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Pass on the events of a call, and note where the next event follows them."""
+        yield from events
         self._follows_at = self._position.written
 
-    def _start(self, event: ToolCallStart) -> Iterable[Event]:
+    def _start(self, event: ToolCallStart) -> Iterable[Event] | None:
         given = event.tool_id
         known = self._open.of(given, event.tool_name) if given else {}
         arguments = _digest(event.arguments)
         for call in islice(reversed(known.values()), _COMPARED) if known else ():
             if call.arguments == arguments:
                 return ()
-        announced = self._take_announced(given)
+        announced = self._take_announced(given) if self._announced else None
         tool_id = announced.start.tool_id if announced else self._unique(given)
         start = event if tool_id == given else msgspec.structs.replace(event, tool_id=tool_id)
         self._remember(given, start, arguments)
-        return (start,)
+        return None if start is event else (start,)
 
     def _delta(self, event: ToolCallDelta) -> Iterator[Event]:
         """Pass on a piece of arguments; drop it if its call has begun, because it comes too late."""
@@ -210,10 +219,11 @@ class Tools:
         tool_id = call.tool_id
         yield event if event.tool_id == tool_id else msgspec.structs.replace(event, tool_id=tool_id)
 
-    def _end(self, event: ToolCallEnd) -> Iterable[Event]:
+    def _end(self, event: ToolCallEnd) -> Iterable[Event] | None:
         call = self._find(event.tool_id, event.tool_name)
         if call is not None:
-            return (self._end_of(call, event),)
+            end = self._end_of(call, event)
+            return None if end is event else (end,)
         if event.tool_id in self._ended:
             self.repairs += 1
             return ()
@@ -296,8 +306,8 @@ class Tools:
         return candidate
 
     def _remember(self, upstream_id: str, start: ToolCallStart, arguments: bytes) -> OpenCall:
-        meta = failure_meta(start.meta)
-        ids = (value for value in meta.values() if isinstance(value, str)) if meta else ()
+        meta = failure_meta(start.meta) if start.meta else None
+        ids = [value for value in meta.values() if isinstance(value, str)] if meta else ()
         room = _CALL + room_for(upstream_id, start.tool_id, start.tool_name, *ids)
         began = start.meta.get("upstream_time") if start.meta else None
         call = OpenCall(upstream_id, start.tool_id, start.tool_name, arguments, meta, self._row, room, began)
