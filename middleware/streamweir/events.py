@@ -337,6 +337,9 @@ WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
 _VALUES: Final = {cls: attrgetter(*names, names[0]) for cls, names in WIRE_FIELDS.items()}
 """For each class, a function that returns the values of `WIRE_FIELDS` and one more, always as a tuple."""
 
+_OPTIONAL: Final = {
+    cls: [name for name in WIRE_FIELDS[cls] if name not in cls.nullable] for cls in WIRE_FIELDS
+}
 _TIMED: Final = frozenset({ToolCallEnd, Status, SessionEnd})
 
 
@@ -358,31 +361,16 @@ class Stamp(msgspec.Struct, frozen=True, gc=False):
     timestamp: int
 
 
-def _content_data(event: Content) -> dict[str, Any]:
-    """Return the data of a text like `wire_data`, but faster: almost all events of a stream are texts."""
-    data: dict[str, Any] = {"content": event.content}
-    if event.format is not None:
-        data["format"] = event.format
-    if event.is_complete is not None:
-        data["is_complete"] = event.is_complete
-    if event.op is not None:
-        data["op"] = event.op
-    if event.channel is not None:
-        data["channel"] = event.channel
-    if event.opaque is not None:
-        data["opaque"] = event.opaque
-    return data
-
-
 def wire_data(event: Event) -> dict[str, Any]:
     """Return the `data` object of `event` for the wire, without hints and absent fields."""
-    if type(event) is Content:
-        return _content_data(event)
     if type(event) is Data and event.metadata is None:
         return {"data_type": event.data_type, "data": event.data}
     cls = type(event)
-    found = zip(WIRE_FIELDS[cls], _VALUES[cls](event), strict=False)
-    return {name: value for name, value in found if value is not None or name in cls.nullable}
+    data = dict(zip(WIRE_FIELDS[cls], _VALUES[cls](event), strict=False))
+    for name in _OPTIONAL[cls]:
+        if data[name] is None:
+            del data[name]
+    return data
 
 
 def wire_metadata(event: Event) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from streamweir.codec.message_template import CountingTemplate, MessageTemplate,
 from streamweir.events import Content, Error, Event, SessionEnd, Thinking
 from streamweir.framing import Frame
 
-__all__ = ["NO_FRAME", "MessageTemplates"]
+__all__ = ["ENDS", "NO_FRAME", "TEXTS", "MessageTemplates"]
 
 _KEPT: Final = 2
 """The number of templates that are kept, so that a stream of texts can continue after another event."""
@@ -24,9 +24,10 @@ _LONGEST_USUAL: Final = 256 << 10
 _MOST_GROWING: Final = 8
 """The most templates of whole texts that one stream learns."""
 
-_TEXTS: Final = frozenset({Content, Thinking})
+TEXTS: Final = frozenset({Content, Thinking})
+"""The events that may have a template."""
 
-_ENDS: Final = frozenset({SessionEnd, Error})
+ENDS: Final = frozenset({SessionEnd, Error})
 """The events after which no text of the stream follows."""
 
 NO_FRAME: Final = Frame(b"")
@@ -49,6 +50,7 @@ class MessageTemplates:
     Attributes:
         current: the template in force; None if no template is in force.
         takes_whole: whole texts have templates, too; may be cleared before the first message.
+        stays: the template stays in force behind a message that means one event other than a text or an end.
         is_text: the message that was noted last is a text, with the template in force if there is one.
     """
 
@@ -60,15 +62,15 @@ class MessageTemplates:
         "_known",
         "_piece",
         "_row",
-        "_stays",
         "current",
         "is_text",
+        "stays",
         "takes_whole",
     )
 
     def __init__(self, fields: TextFields | None) -> None:
         self._fields = fields
-        self._stays = fields is not None and fields.is_stateless
+        self.stays = fields is not None and fields.is_stateless
         self.takes_whole = fields is not None and fields.grows
         self._growing: GrowingTemplate | None = None
         """The template of the latest whole text, which may not be in force yet."""
@@ -91,7 +93,7 @@ class MessageTemplates:
         fields = self._fields
         if fields is None:
             return
-        if type(event) not in _TEXTS:
+        if type(event) not in TEXTS:
             self.note_other(event)
             return
         piece, last = _piece_of(event), self._piece
@@ -119,7 +121,7 @@ class MessageTemplates:
         """Note that a message was decoded to another event than a text, to no event, or to several."""
         self.is_text = False
         self._piece, self._frame, self._row = None, NO_FRAME, 0
-        if not self._stays or event is None or type(event) in _ENDS:
+        if not self.stays or event is None or type(event) in ENDS:
             self.current = None
 
     def _note_whole(self, frame: Frame, event: Piece, fields: TextFields) -> None:

@@ -144,7 +144,7 @@ class Encoder:
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
         """Return the template of the SSE blocks of texts like `event`.
 
-        Called after `template_numbers` has returned numbers; the template has places for these numbers.
+        The template has places for the numbers that `template_numbers` returns.
 
         Args:
             event: an event that differs from the texts only in its text.

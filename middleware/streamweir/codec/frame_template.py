@@ -24,7 +24,7 @@ import msgspec
 from streamweir.events import Stamp
 from streamweir.jsontext import one_line, write_json
 
-__all__ = ["POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number"]
+__all__ = ["POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number", "later_numbers"]
 
 SAMPLE_SIZE: Final = 3
 """For this number of texts or fewer, it takes longer to find the template than the template saves."""
@@ -204,6 +204,11 @@ class FrameTemplate:
             self._parts += (edge, b"")
         self._parts.pop()
         return self._parts
+
+
+def later_numbers(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
+    """Return the numbers in a frame that comes this many frames later."""
+    return {key: (number + frames * step, step) for key, (number, step) in numbers.items()}
 
 
 def _decimals(first: int, step: int, count: int) -> list[bytes]:

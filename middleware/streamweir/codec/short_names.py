@@ -53,10 +53,8 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: the decoded event.
         short: returns the digest of a text that is too long.
     """
-    if event.meta is None:
-        kind = type(event)
-        if kind is SessionEnd or (kind is Content and event.channel is None) or _has_short_names(event):  # type: ignore[union-attr]
-            return event
+    if event.meta is None and (has_short := _SHORT_ONES.get(type(event))) is not None and has_short(event):
+        return event
     if not _may_have_long_names(event):
         return event
     changed: dict[str, Any] = {}
@@ -77,19 +75,28 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
     return msgspec.structs.replace(event, **changed) if changed else event
 
 
-def _has_short_names(event: Event) -> bool:
-    """Return whether an event without metadata certainly has no long name: a quick test for many events."""
-    match event:
-        case ToolCallStart():
-            return len(event.tool_id) <= MAX_ID_CHARACTERS and len(event.tool_name) <= MAX_ID_CHARACTERS
-        case ToolCallEnd(tool_name=name):
-            return len(event.tool_id) <= MAX_ID_CHARACTERS and len(name or "") <= MAX_ID_CHARACTERS
-        case Data():
-            if event.data_type != "custom":
-                return True
-            name = event.data.get("name") if type(event.data) is dict else None
-            return type(name) is str and len(name) <= MAX_ID_CHARACTERS
-    return False
+def _has_short_id_and_name(event: ToolCallStart | ToolCallEnd) -> bool:
+    """Return whether the names of a call are short."""
+    name = event.tool_name
+    return len(event.tool_id) <= MAX_ID_CHARACTERS and (name is None or len(name) <= MAX_ID_CHARACTERS)
+
+
+def _has_short_name(event: Data) -> bool:
+    """Return whether data certainly has no long name."""
+    if event.data_type != "custom":
+        return True
+    name = event.data.get("name") if type(event.data) is dict else None
+    return type(name) is str and len(name) <= MAX_ID_CHARACTERS
+
+
+_SHORT_ONES: Final[dict[type[Event], Callable[[Any], bool]]] = {
+    SessionEnd: lambda event: event.meta is None,
+    Content: lambda event: event.channel is None,
+    ToolCallStart: _has_short_id_and_name,
+    ToolCallEnd: _has_short_id_and_name,
+    Data: _has_short_name,
+}
+"""By kind of event: returns whether an event without metadata certainly has no long name."""
 
 
 def _may_have_long_names(event: Event) -> bool:

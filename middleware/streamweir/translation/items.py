@@ -7,6 +7,7 @@ from typing import Final, TypeAlias, final
 
 import msgspec
 
+from streamweir.codec.turn_collector import TurnCollector
 from streamweir.events import Content, Event, Thinking
 from streamweir.framing import Frame
 
@@ -16,6 +17,7 @@ __all__ = [
     "SafeEvent",
     "StreamItem",
     "TextRun",
+    "collected",
     "events_of",
     "frame_of_run",
     "items_of",
@@ -82,6 +84,15 @@ def raising(error: Exception) -> Iterator[FrameItems]:
     """Return an iterator that raises an exception, as the iterator of a parser does."""
     yield from ()
     raise error
+
+
+def collected(read: Iterable[FrameItems], collector: TurnCollector) -> Iterator[FrameItems]:
+    """Yield the items, and give `collector` the runs of texts; the reader gives it single frames."""
+    for items, frame in read:
+        first = items[0] if items else None
+        if type(first) is TextRun:
+            collector.take_texts(first.event, first.texts)
+        yield items, frame
 
 
 def items_of(read: Iterable[FrameItems]) -> Iterator[StreamItem]:

@@ -12,7 +12,7 @@ from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDi
 from streamweir.events import Error, Event, Payload, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 from streamweir.stages.endings import token_counts
-from streamweir.translation.items import FrameItems, StreamItem, TextRun
+from streamweir.translation.items import FrameItems, StreamItem, TextRun, collected
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 
@@ -121,9 +121,7 @@ class StreamNormalizer:
         """Take the next bytes of the body."""
         position, size = self._position, len(data)
         total = self.bytes + size
-        if position.ended:
-            return
-        if total > self._limit:
+        if position.ended or total > self._limit:
             self._exceed_limit(data)
             return
         position.now = self._clock()
@@ -136,25 +134,27 @@ class StreamNormalizer:
         around = body.around
         if around is not None and size <= self._event_limit and (texts := around.texts_in(data)):
             template, raw = around.template, data
-        elif (read := body.read_alone(data)) is not None:
-            if isinstance(read, Payload):
-                self.pipeline.push_event(read)
-            else:
-                self._take(read)
+        elif isinstance(read := body.read_alone(data), Payload):
+            self.pipeline.push_alone(read)
             return
-        elif body.next_around is not None and (found := body.read_texts(data)) is not None:
+        elif read is None and body.next_around is not None and (found := body.read_texts(data)) is not None:
             template, texts, raw = found
         else:
-            self._take(self.reader.feed(data))
+            self._take(self.reader.feed(data) if read is None else read)
             return
         piece = template.event
         if not self.pipeline.push_more(piece, texts, raw):
-            self._take((body.as_read(template, texts, raw),))
-        elif self._collector is not None:
+            if self.reader.keeps_frames:
+                self._take((body.as_read(template, texts, raw),))
+                return
+            self.pipeline.push_alone(piece, TextRun(piece, texts, template.known))
+        if self._collector is not None:
             self._collector.take_texts(piece, texts)
 
     def _exceed_limit(self, data: bytes) -> None:
-        """Take the bytes that `stream_bytes` allows, and end the stream with an error."""
+        """Take the bytes that `stream_bytes` allows, and end the stream with an error unless it has ended."""
+        if self._position.ended:
+            return
         total = self.bytes + len(data)
         self.feed(data[: self._limit - self.bytes])
         self.bytes = total
@@ -261,7 +261,7 @@ class StreamNormalizer:
     def _take(self, read: Iterable[FrameItems], failure: ErrorInfo | None = None) -> None:
         """Push the items that were read; `failure` is why the body broke off, if it did."""
         if self._collector is not None:
-            read = _collected(read, self._collector)
+            read = collected(read, self._collector)
         if not self.reader.keeps_frames:
             self.pipeline.take_read(read, failure)
             return
@@ -373,15 +373,6 @@ class StreamNormalizer:
             yield event
         if asks and not is_cut_off:
             yield SessionEnd(status="suspended", summary=summary)
-
-
-def _collected(read: Iterable[FrameItems], collector: TurnCollector) -> Iterator[FrameItems]:
-    """Yield the items, and give `collector` the runs of texts; the reader gives it single frames."""
-    for items, frame in read:
-        first = items[0] if items else None
-        if type(first) is TextRun:
-            collector.take_texts(first.event, first.texts)
-        yield items, frame
 
 
 def _is_end(item: StreamItem) -> bool:

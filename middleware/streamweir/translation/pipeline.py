@@ -65,9 +65,8 @@ class Pipeline:
     Attributes:
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
-        tools, questions: the stages of tool calls and of questions that can be held back.
+        stages: the stages, in the order of `_STAGES`. `tools` and `questions` are two of them.
         last: the type of the last event that was pushed.
-        stages: the stages, in the order of `_STAGES`.
         watcher: learns what the stages do; None: no watcher. Set it before the first event.
         closing_warnings: called at the end of the stream, returns warnings that are only known then.
 
@@ -97,19 +96,17 @@ class Pipeline:
     ) -> None:
         self.request_id = request_id
         self.clock = clock or unix_milliseconds
-        now = self.clock()
-        self.position = position = StreamPosition(now, now)
+        self.position = position = StreamPosition(now := self.clock(), now)
         self._set_sinks([*sinks])
         sanitizer = ErrorSanitizer(debug)
         self.tools = tools = Tools(stream_tool_arguments, position, room // 2, request_id)
         self._texts = texts = TextDeduplication(full_text, room, sanitizer)
         self.questions = questions = HeldQuestions()
         session_id = session_id or session_id_of(request_id)
-        lifecycle = Lifecycle(request_id, session_id, position, warnings, room // 16, upstream)
-        self.lifecycle = lifecycle
-        self.closing_warnings = lifecycle.closing_warnings
+        self.lifecycle = Lifecycle(request_id, session_id, position, warnings, room // 16, upstream)
+        self.closing_warnings = self.lifecycle.closing_warnings
         self.watcher: PipelineWatcher | None = None
-        self.stages: Sequence[Stage] = (sanitizer, tools, texts, questions, lifecycle)
+        self.stages: Sequence[Stage] = (sanitizer, tools, texts, questions, self.lifecycle)
 
     @property
     def started(self) -> bool:
@@ -204,10 +201,13 @@ class Pipeline:
         """Push `item` through the stages to the sinks; do nothing after the end."""
         self.take((item,))
 
-    def push_event(self, event: Event) -> None:
-        """Push an event of a stream that has not ended; see `take`."""
+    def push_alone(self, event: Event, run: TextRun | None = None) -> None:
+        """Push an event, or a run of texts like it, of a stream that has not ended; see `take`."""
         try:
-            self._push(with_short_names(event), 0)
+            if run is None:
+                self._push(with_short_names(event), 0)
+            else:
+                self._push_run(run)
             self.last = type(event)
         except Exception as error:
             self.end_for(error)

@@ -11,7 +11,7 @@ import msgspec
 from streamweir.codec.base import Encoder
 from streamweir.codec.client_names import ClientNames
 from streamweir.codec.dialect import Dialect
-from streamweir.codec.frame_template import POSITION, SAMPLE_SIZE, FrameTemplate, Number
+from streamweir.codec.frame_template import POSITION, SAMPLE_SIZE, FrameTemplate, Number, later_numbers
 from streamweir.codec.opaque_values import without_opaque
 from streamweir.events import (
     Content,
@@ -117,6 +117,7 @@ class StreamWriter:
         self._only_appends = not encoder.can_replace
         self._carries_opaque = encoder.carries_opaque
         self._prepares = adapted_kinds(self._only_appends, encoder.warns, self._carries_opaque)
+        self._has_templates = type(encoder).text_template is not Encoder.text_template
         self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
         self._bytes_of: Callable[[Frame], bytes]
         self._set_framing(framing)
@@ -227,8 +228,7 @@ class StreamWriter:
     def _begin_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write texts that have no template yet, or whose position in a stored run is in their id."""
         self._may_fail_whole = False
-        has_templates = type(self._encoder).text_template is not Encoder.text_template
-        if len(texts) > 1 and event is not self._piece and not has_templates:
+        if len(texts) > 1 and event is not self._piece and not self._has_templates:
             self.write_run(event, texts[:1], stamp)  # with the frames that may precede a first text
             self.write_run(event, texts[1:], Stamp(stamp.request_id, stamp.sequence + 1, stamp.timestamp))
             return
@@ -236,6 +236,11 @@ class StreamWriter:
             stamp = self._own(stamp)
         if self._only_appends and type(event) is Content:
             (self._texts or self._begin_texts()).note(event, texts)
+        template = self._encoder.text_template(event, stamp) if self._writes_blocks else None
+        if template is not None and template.values is not None and len(texts) == 1 and len(texts[0]) < _LONG:
+            self._piece, self._template = event, template
+            self._out.append(template.write_one(texts[0], stamp))
+            return
         numbers = self._encoder.template_numbers(event, texts, stamp)
         if numbers is not None and self.run is not None:
             numbers = {**numbers, POSITION: (stamp.sequence - self.added, 1)}
@@ -243,9 +248,8 @@ class StreamWriter:
             is_long = len(texts) == 1 and len(texts[0]) >= _LONG
             if is_long and self._write_long(event.with_text(texts[0]), stamp):
                 return
-            self._piece, self._alike, self._template = event, 0, None
-            if numbers is not None and self._writes_blocks:
-                self._template = self._encoder.text_template(event, stamp)
+            self._piece, self._alike = event, 0
+            self._template = None if numbers is None else template
         if self._template is not None and numbers is not None:
             if self._notes_texts:
                 self._encoder.texts_written(event, texts)
@@ -382,7 +386,7 @@ class StreamWriter:
             if self._template is not None and numbers is not None:
                 rest = texts[place:]
                 self._encoder.texts_written(event, rest)
-                out.append(self._template.write(rest, _later(numbers, place)))
+                out.append(self._template.write(rest, later_numbers(numbers, place)))
                 break
             at = Stamp(stamp.request_id, stamp.sequence + place, stamp.timestamp)
             frames = self._encoded(event.with_text(text), at)
@@ -391,10 +395,5 @@ class StreamWriter:
                 self._alike += 1
                 enough = SAMPLE_SIZE if numbers else 0  # a form without numbers is found at once
                 if len(frames) == 1 and (len(texts) > enough or self._alike > enough):
-                    self._template = FrameTemplate.of(frames[0], text, _later(numbers, place))
+                    self._template = FrameTemplate.of(frames[0], text, later_numbers(numbers, place))
         return out
-
-
-def _later(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
-    """Return the numbers in a frame that comes this many frames later."""
-    return {key: (number + frames * step, step) for key, (number, step) in numbers.items()}

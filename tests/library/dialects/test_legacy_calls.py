@@ -36,7 +36,7 @@ def read(message: dict[str, Any]) -> list[Any]:
 
 
 @given(MESSAGES)
-def test_message_of_few_fields_means_what_its_fields_mean_one_by_one(message: dict[str, Any]) -> None:
+def test_call_with_few_fields_equals_one_read_field_by_field(message: dict[str, Any]) -> None:
     at_once = read(message)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decode_messages, "_plain_call", lambda *_: None)

@@ -46,7 +46,7 @@ def shown(frame: Frame) -> tuple[object, ...]:
 @pytest.mark.parametrize("keeps_raw", [False, True])
 @pytest.mark.parametrize("kind", BEGINNINGS)
 @given(parts=PARTS, before=PARTS)
-def test_only_frame_of_a_read_is_the_one_that_the_parser_returns(
+def test_frame_of_a_whole_read_equals_that_of_feed(
     kind: type[SSEParser] | type[NDJSONParser], keeps_raw: bool, parts: list[bytes], before: list[bytes]
 ) -> None:
     one, other = kind(24, keeps_raw), kind(24, keeps_raw)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.completion import COMPLETION
@@ -97,6 +97,9 @@ class StandardEncoder(Encoder):
     _meta: Meta | None = None
     """The metadata of an earlier event; `_end` is the last part of the JSON of events with it."""
     _end = b""
+    _template: FrameTemplate | None = None
+    """The template of the latest plain text; `_text_meta` is its metadata."""
+    _text_meta: Meta | None = None
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the single frame of `event`. Fields that all events of one read share are encoded once."""
@@ -120,24 +123,29 @@ class StandardEncoder(Encoder):
             return None
         written_id = self._id_text if stamp.request_id is self._request_id else self._written_id(stamp)
         place = stamp.sequence
-        end = self._end_of(event) if event.meta else b"}}"
+        end, kind = self._end_of(event) if event.meta else b"}}", type(event)
         if event is COMPLETION:
             return _COMPLETION % (place, written_id, stamp.timestamp, place)
         if type(event) is SessionStart and _is_usual(event, stamp):
             data = _SESSION_START % (write_json(event.session_id), written_id)
         else:
-            data = _data_of(event)
-        return _BLOCK % (place, _STARTS[type(event)], data, written_id, stamp.timestamp, place, end)
+            data = write_json(_end_data(event) if type(event) is SessionEnd else wire_data(event))
+        return _BLOCK % (place, _STARTS[kind], data, written_id, stamp.timestamp, place, end)
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
         """Return the template of a text, with its sequence, the text, the time, and the sequence again."""
         if self.options:
             return None
         is_plain = type(event) is Content and event.format is None and event.channel is None
+        kept = self._template
+        if is_plain and kept and event.meta is self._text_meta and stamp.request_id is self._request_id:
+            return kept
         written_id = self._written_id(stamp).replace(b"%", b"%%")
         end = self._end_of(event).replace(b"%", b"%%") if event.meta else b"}}"
         if is_plain:
-            return FrameTemplate(_PLAIN_TEXT % (written_id, end), _TEXT_NUMBERS, _values_of)
+            self._text_meta = event.meta
+            self._template = FrameTemplate(_PLAIN_TEXT % (written_id, end), _TEXT_NUMBERS, _values_of)
+            return self._template
         fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :].replace(b"%", b"%%")
         begin = b'%b,"metadata":{"request_id":%b' % (fields, written_id)
         return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS, _values_of)
@@ -191,8 +199,8 @@ def _is_usual(event: SessionStart, stamp: Stamp) -> bool:
     return has_ids and event.protocol is PROTOCOL_VERSION
 
 
-def _data_of(event: Event) -> bytes:
-    """Return the JSON of `wire_data(event)`; faster for the usual last event of streams."""
-    if type(event) is SessionEnd and event.reason is not None and event.summary is not None:
-        return write_json({"status": event.status, "reason": event.reason, "summary": event.summary})
-    return write_json(wire_data(event))
+def _end_data(event: SessionEnd) -> dict[str, Any]:
+    """Return `wire_data(event)`; faster for the usual last event of streams."""
+    if event.reason is not None and event.summary is not None:
+        return {"status": event.status, "reason": event.reason, "summary": event.summary}
+    return wire_data(event)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -12,9 +12,8 @@ from streamweir.events import Payload
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, ReadFrame, TextRun, frame_of_run, raising
 from streamweir.translation.reading.empty_frames import GAP_BYTES
-from streamweir.translation.reading.formed_blocks import FormedBlocks, begin_with_usual, read_formed
+from streamweir.translation.reading.formed_blocks import FormedBlocks, begin_with_usual, has_form, read_formed
 from streamweir.translation.reading.frame_reader import FrameReader
-from streamweir.translation.reading.lone_frame import lone_frame
 from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, may_begin_block
 
 __all__ = ["BodyReader"]
@@ -64,6 +63,8 @@ class BodyReader:
         self._blocks = TextBlocks()
         self.around = self.next_around = None  # read for each event, which takes longer on the class
         self._unread = b""
+        self._only_frame: Callable[[bytes], Frame | None] | None = None
+        """Finds the frame of a read that is one frame; set once the stream is under way."""
 
     def read_texts(self, data: bytes) -> tuple[MessageTemplate, list[str], bytes] | None:
         """Return the texts of a read that is one judged or growing text, or begins or ends within the block
@@ -126,6 +127,8 @@ class BodyReader:
         if self._frames.forms is not None and (formed := self._read_formed(data)) is not None:
             return formed
         decoder = self._frames.decoder
+        if self._frames.is_under_way:
+            self._only_frame = self.parser.finder_of_only_frame
         next_around, is_tried = self.next_around, self.around is not None
         is_short = len(data) < _SHORT and (
             next_around is None or not (self._unread or data.startswith(next_around.before))
@@ -166,9 +169,7 @@ class BodyReader:
         return self._begun(FormedBlocks((run,), stop, around), data)
 
     def _begun(self, formed: FormedBlocks, data: bytes) -> Iterable[FrameItems]:
-        """Return the items of the first blocks of `data`, and then read the rest as if it were a later
-        read.
-        """
+        """Return the items of the first blocks of `data`, and of the rest, read like a later read."""
         self.around = self.next_around = formed.around
         if formed.around is not None:
             self._blocks.know(formed.around)
@@ -192,10 +193,10 @@ class BodyReader:
             The event, if the frame is one event other than a text; else what `read` returns. None for any
             other read, and if `read_texts` has to be tried; the state is then unchanged.
         """
-        around = self.around
-        if around is None and self.next_around is not None:
+        only_frame, around = self._only_frame, self.around
+        if only_frame is None or (around is None and self.next_around is not None):
             return None
-        if (frame := lone_frame(data, self.parser, self._frames)) is None:
+        if (frame := only_frame(data)) is None or has_form(data, self._frames):
             return None
         self.around = self.next_around = None
         return self._read_alone(frame, data, around)
@@ -204,10 +205,9 @@ class BodyReader:
         """Read a frame that takes up all of `data`; `around`: the surroundings that it does not have."""
         frames = self._frames
         decoder, template = frames.decoder, frames.templates.current
-        assert decoder is not None
         try:
             text = None if template is None or around is not None else template.text_of(frame)
-            if text and template and (not decoder.judges_texts or decoder.accepts_text(text)):
+            if text and template and decoder and (not decoder.judges_texts or decoder.accepts_text(text)):
                 read: ReadFrame = [self.as_read(template, [text], frame.raw or b"")]
                 is_text = True
             else:

@@ -56,12 +56,16 @@ class DecodeStats:
         else:
             known = [event for event in events if type(event) is not Data or not event.unknown]
         if not known:
-            self.unknown += 1
-            if len(self.kinds) < MAX_NAMED and self.unknown <= _MOST_LOOKED_AT:
-                self._name(frame)
+            self.note_unknown(frame)
         elif not self.has_any:
             is_end = is_complete or SessionEnd in map(type, events)
             self.has_any = not (is_end and all(map(_is_about_the_run, known)))
+
+    def note_unknown(self, frame: Frame) -> None:
+        """Count a message that the decoder did not know."""
+        self.unknown += 1
+        if len(self.kinds) < MAX_NAMED and self.unknown <= _MOST_LOOKED_AT:
+            self._name(frame)
 
     def _name(self, frame: Frame) -> None:
         value = frame.json_or(None)

@@ -24,7 +24,7 @@ from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.surroundings import Surroundings
 from streamweir.translation.reading.text_blocks import AnySurroundings, usual_surroundings
 
-__all__ = ["FormedBlocks", "begin_with_usual", "read_formed"]
+__all__ = ["FormedBlocks", "begin_with_usual", "has_form", "read_formed"]
 
 
 class FormedBlocks(NamedTuple):
@@ -59,6 +59,15 @@ def begin_with_usual(
         if texts and frames.begin_with_texts(around.template):
             return around, texts, stop
     return None
+
+
+def has_form(data: bytes, frames: FrameReader) -> bool:
+    """Return whether `read_formed` has to be tried for `data`."""
+    decoder, forms = frames.decoder, frames.forms
+    if forms is None or decoder is None:
+        return False
+    begins_text = frames.templates.current is None and decoder.plain_piece is not None
+    return begins_text or forms.pattern.match(data) is not None
 
 
 def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> FormedBlocks | None:

@@ -11,7 +11,7 @@ import msgspec
 from streamweir.classification import FailureInBody
 from streamweir.codec.base import Decoder
 from streamweir.codec.block_forms import BlockForms
-from streamweir.codec.current_template import NO_FRAME, MessageTemplates
+from streamweir.codec.current_template import ENDS, NO_FRAME, TEXTS, MessageTemplates
 from streamweir.codec.decoded_events import checked_events, decoded_event
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.error_only_body import ErrorOnlyBody, error_event_of, first_message
@@ -35,8 +35,6 @@ __all__ = ["FrameReader"]
 
 _FEW: Final = 4
 """The events of a small frame are taken without counting if there are at most this many."""
-
-_TEXTS: Final = frozenset({Content, Thinking})
 
 _OF_FAILURES: Final = frozenset({Error, Warning, ToolCallEnd})
 """The events that may contain an upstream's text about a failure."""
@@ -164,7 +162,7 @@ class FrameReader:
         events: list[Event] = []
         is_whole = self._decode_into(events, frame)
         if is_whole and not frame.invalid_text:
-            if self.started and len(events) == 1 and not self._raw:
+            if len(events) == 1 and (self.is_under_way or (self.started and not self._raw)):
                 if not self.is_under_way:
                     self.note_output(events, frame)
                     self.is_under_way = self.first_output is not None
@@ -243,17 +241,18 @@ class FrameReader:
         """Return the only event of a frame of a stream that has started, a text with its frame; not with
         `raw`.
         """
-        stats = self.stats
+        stats, templates, kind = self.stats, self.templates, type(event)
         stats.messages += 1
         if type(event) is Data and event.unknown:
-            self._note_stats((event,), frame)
+            stats.note_unknown(frame)
             self.count_empty(EMPTY_BYTES)
         elif not stats.has_any:
             self._note_stats((event,), frame)
-        if type(event) not in _TEXTS:
-            self.templates.note_other(event)
+        if kind not in TEXTS:
+            if templates.is_text or kind in ENDS or not templates.stays:
+                templates.note_other(event)
             return self.attributed(event) if self.errors_for_users else event
-        self.templates.note(frame, event)
+        templates.note(frame, event)
         frame.forget_value()
         return [(self._as_run(event, frame) or (event,), frame)]
 
