@@ -116,7 +116,7 @@ class RecentIds(Generic[V]):
         elif known is _NONE:
             self._known = known = OrderedDict()
         known[name] = value
-        self._left -= _size_of(name, value)
+        self._left -= _ENTRY + sys.getsizeof(name) if value is None else _size_of(name, value)
         while self._left < 0 and len(known) > 1:
             self.discard(next(iter(known)))
 

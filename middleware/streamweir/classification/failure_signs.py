@@ -261,11 +261,14 @@ def _flat_object_reports(value: dict[str, Any]) -> bool | None:
     if len(value) > _FEW_FIELDS:
         return None
     for key, item in value.items():
-        kind = type(item)
-        if kind not in _PLAIN or type(key) is not str or len(key) > _LONGEST_KEY:
+        if type(key) is not str or len(key) > _LONGEST_KEY:
             return None
-        if kind is str and len(item) >= SHORTEST_TRACE and is_stack_trace(item):
-            return True
+        kind = type(item)
+        if kind is str:
+            if len(item) >= SHORTEST_TRACE and is_stack_trace(item):
+                return True
+        elif kind not in _PLAIN:
+            return None
         if _can_be_own_sign(key):
             is_word = kind is str and len(item) <= _LONGEST_STATE
             if _is_own_word(key, item) if is_word else _is_own_sign(key, field_name(key), item):

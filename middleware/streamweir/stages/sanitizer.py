@@ -360,7 +360,8 @@ def _is_verdict(value: Any) -> bool:
 
 def _is_failed_data(event: Data) -> bool:
     """Return whether custom data reports a failure, in its value or in the fields beside the value."""
-    return is_failed_report(event.data) or reports_failure((event.meta or {}).get("extra"))
+    meta = event.meta
+    return is_failed_report(event.data) or (meta is not None and reports_failure(meta.get("extra")))
 
 
 def _is_failed_step(step: Status) -> bool:

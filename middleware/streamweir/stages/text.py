@@ -113,10 +113,10 @@ class TextDeduplication:
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
             passed = self._text(event)  # type: ignore[arg-type]
             return passed if passed is None or passed else self._rest_of(event)  # type: ignore[arg-type]
-        if kind is SessionEnd or (kind is Error and event.terminal):  # type: ignore[union-attr]
-            return (*self._complete_all(), event)
         if kind is ToolCallStart or kind is ToolCallEnd:
             self._tools += 1
+        elif kind is SessionEnd or (kind is Error and event.terminal):  # type: ignore[union-attr]
+            return (*self._complete_all(), event)
         return None
 
     def _text(self, event: Content | Thinking) -> Iterable[Event] | None:

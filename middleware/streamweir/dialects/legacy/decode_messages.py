@@ -201,12 +201,9 @@ def _session_start(message: Message, fields: Message) -> Event:
 
 
 class _CallNames(NamedTuple):
-    """The names of the fields of a call or a result, in messages that have each of them at most once and no
-    other field.
+    """The names of the fields of a call or a result, each once at most, in messages without other fields.
 
-    Attributes:
-        tool_id, tool_name, value: the names; None for a field that is absent.
-        has_status: there is a `status`.
+    Absent fields are None. `value` is the name of the arguments or the result.
     """
 
     tool_id: Any
@@ -379,7 +376,11 @@ def read_other(message: Message, fields: Message) -> Event:
         return read_standard(message)
     if kind == "tool_call_progress":
         return read_standard({"type": kind, "data": leftover(fields, ("type",)) or {}})
-    return custom(kind or "message", leftover(message, ("type",)) or {}, _ids(fields))
+    rest = {**message}
+    rest.pop("type", None)
+    if None in rest.values():
+        rest = leftover(rest, ()) or {}
+    return custom(kind or "message", rest, _ids(fields))
 
 
 READERS: Final[dict[str, Callable[[Message, Message], Event]]] = {
