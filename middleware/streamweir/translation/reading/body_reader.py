@@ -198,7 +198,6 @@ class BodyReader:
             return None
         if (frame := only_frame(data)) is None or has_form(data, self._frames):
             return None
-        self.around = self.next_around = None
         return self._read_alone(frame, data, around)
 
     def _read_alone(self, frame: Frame, data: bytes, around: AnySurroundings | None) -> ReadFrame:
@@ -214,13 +213,13 @@ class BodyReader:
                 read = frames.read_event(frame)
                 is_text = frames.templates.is_text
         except Exception as error:
+            self.around = self.next_around = None
             return raising(error)
         current = frames.templates.current
-        if current is None:
-            return read
         if around is not None and current is template and not is_text:
-            self.around = self.next_around = around
-        else:
+            return read
+        self.around = self.next_around = None
+        if current is not None:
             self._note_boundary(current, template, data, frame if is_text else None)
         return read
 

@@ -63,11 +63,11 @@ def begin_with_usual(
 
 def has_form(data: bytes, frames: FrameReader) -> bool:
     """Return whether `read_formed` has to be tried for `data`."""
-    decoder, forms = frames.decoder, frames.forms
-    if forms is None or decoder is None:
+    if frames.forms is None:
         return False
-    begins_text = frames.templates.current is None and decoder.plain_piece is not None
-    return begins_text or forms.pattern.match(data) is not None
+    if frames.templates.current is None and frames.decoder and frames.decoder.plain_piece is not None:
+        return True
+    return frames.forms.pattern.match(data) is not None
 
 
 def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> FormedBlocks | None:
