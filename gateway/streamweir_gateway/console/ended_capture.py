@@ -20,15 +20,14 @@ import msgspec
 from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
 from streamweir_gateway.console.capture_source import Masking, StreamFacts
-from streamweir_gateway.console.content_recorder import ContentRecorder
 from streamweir_gateway.console.ended_masking import EndedMasking
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
 from streamweir_gateway.console.log_mask import LogMask
-from streamweir_gateway.console.outline_recorder import OutlineRecorder
+from streamweir_gateway.console.request_recorder import RequestRecorder
 from streamweir_gateway.console.stream_log import RAW, LeftOut, NumberedEntry
 from streamweir_gateway.runs.destination import Destination
 
-__all__ = ["EndedCapture", "KeptCapture", "Recorder", "packed_capture"]
+__all__ = ["EndedCapture", "KeptCapture", "packed_capture"]
 
 _OBJECT_BYTES: Final = 400
 """The memory of an ended capture beside its packed log and its bodies, about."""
@@ -80,7 +79,7 @@ class EndedCapture(EndedMasking):
     left_out: Mapping[str, LeftOut] = MappingProxyType({})
     is_over = True
 
-    def __init__(self, recorder: Recorder, entries: Sequence[Any]) -> None:
+    def __init__(self, recorder: RequestRecorder, entries: Sequence[Any]) -> None:
         self.row_id = recorder.row_id
         self.destination: Destination | None = recorder.destination
         self.options: Mapping[str, Options] = recorder.options
@@ -152,11 +151,10 @@ class EndedCapture(EndedMasking):
         return text
 
 
-Recorder: TypeAlias = ContentRecorder | OutlineRecorder
-KeptCapture: TypeAlias = Recorder | EndedCapture
+KeptCapture: TypeAlias = RequestRecorder | EndedCapture
 
 
-def packed_capture(recorder: Recorder) -> KeptCapture:
+def packed_capture(recorder: RequestRecorder) -> KeptCapture:
     """Return the capture of a stream that has ended, as it is kept.
 
     The recorder itself is kept if its log is not whole, if some of it has been masked, or if a value in it

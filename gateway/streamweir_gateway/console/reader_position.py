@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from streamweir_gateway.runs.stream_recorder import ReaderFacts
 
-__all__ = ["ReaderPosition"]
+__all__ = ["Position", "ReaderPosition"]
+
+
+class Position(Protocol):
+    """Counts the events of a stream."""
+
+    @property
+    def written(self) -> int:
+        """The sequence number of the next event."""
+        ...
 
 
 class ReaderPosition:

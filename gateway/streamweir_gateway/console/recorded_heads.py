@@ -10,17 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from starlette.types import Scope
-
-from streamweir_gateway.upstream.request import Origin, UpstreamRequest
+from streamweir_gateway.upstream.request import Origin
 
 __all__ = [
+    "CLIENT_REQUEST",
+    "CLIENT_RESPONSE",
+    "UPSTREAM_REQUEST",
+    "UPSTREAM_RESPONSE",
     "Head",
-    "client_request",
-    "client_response",
     "head_fields",
-    "upstream_request",
-    "upstream_response",
 ]
 
 Head: TypeAlias = Sequence[Any]
@@ -28,27 +26,14 @@ Head: TypeAlias = Sequence[Any]
 
 _Pairs: TypeAlias = Iterable[tuple[bytes, bytes]]
 
-
-def client_request(scope: Scope) -> Head:
-    """Return the head of a client's request."""
-    path = scope.get("raw_path") or scope["path"].encode()
-    return "client_request", scope["method"], path, scope.get("query_string", b""), (*scope["headers"],)
-
-
-def upstream_request(attempt: int, request: UpstreamRequest) -> Head:
-    """Return the head of a request to an upstream."""
-    url = request.origin, request.target
-    return "upstream_request", attempt, request.method, *url, (*request.headers,), (*request.relayed,)
-
-
-def upstream_response(attempt: int, status: int, headers: _Pairs) -> Head:
-    """Return the head of an upstream's response."""
-    return "upstream_response", attempt, status, (*headers,)
-
-
-def client_response(status: int, headers: _Pairs) -> Head:
-    """Return the head of the response to the client."""
-    return "client_response", status, (*headers,)
+CLIENT_REQUEST: Final = "client_request"
+"""The kind of a client's request. Its parts: method, path, query, headers."""
+UPSTREAM_REQUEST: Final = "upstream_request"
+"""The kind of a request to an upstream. Its parts: attempt, method, origin, target, headers of two kinds."""
+UPSTREAM_RESPONSE: Final = "upstream_response"
+"""The kind of an upstream's response. Its parts: attempt, status, headers."""
+CLIENT_RESPONSE: Final = "client_response"
+"""The kind of the response to the client. Its parts: status, headers."""
 
 
 def head_fields(head: Head) -> dict[str, Any]:
@@ -100,9 +85,9 @@ def _texts(headers: _Pairs) -> list[list[str]]:
 
 _FIELDS: Final[Mapping[str, Callable[..., dict[str, Any]]]] = MappingProxyType(
     {
-        "client_request": _client_request,
-        "client_response": _client_response,
-        "upstream_request": _upstream_request,
-        "upstream_response": _upstream_response,
+        CLIENT_REQUEST: _client_request,
+        CLIENT_RESPONSE: _client_response,
+        UPSTREAM_REQUEST: _upstream_request,
+        UPSTREAM_RESPONSE: _upstream_response,
     }
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from streamweir.capture.masking import SecretMask
@@ -12,9 +13,8 @@ from streamweir_gateway.console.capture_source import Masking, StreamFacts
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.stream_recorder import DeliveryFacts
-from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["CaptureSettings", "RecordedRequest", "TranslationFacts"]
+__all__ = ["CaptureSettings", "RecordedRequest", "TranslationFacts", "facts_of"]
 
 
 class CaptureSettings(NamedTuple):
@@ -22,14 +22,16 @@ class CaptureSettings(NamedTuple):
 
     Attributes:
         max_bytes: the most bytes of one log.
-        most_relay_bytes: the most bytes of one block of relayed reads. It fits into each half of a log.
+        most_held: the bytes in notes, or in the body of a request, beyond which they are not held.
+        most_relays: the most relayed reads of one block. It fits into each half of a log.
         config: the hash of the configuration in force.
         mask: finds the secrets of the configuration.
         on_raw: called with a log that has many bytes to mask.
     """
 
     max_bytes: int
-    most_relay_bytes: int
+    most_held: int
+    most_relays: int
     config: str
     mask: SecretMask
     on_raw: Callable[[Masking], None]
@@ -47,16 +49,13 @@ class TranslationFacts(NamedTuple):
 
 
 class RecordedRequest:
-    """Base of the recorders of one request; see `StreamRecorder`.
-
-    Args:
-        row_id: the id of the request's row.
-        record: the record of the request.
-        settings: the settings of its capture.
+    """The facts about one request. Those that are not known yet are the defaults of the class.
 
     Attributes:
+        has_content: whether the bytes of the stream are kept.
         row_id: the id of its row.
         record: the record of the request.
+        settings: the settings of its capture.
         attempt: the number of the present attempt; 0 before the first.
         stream: the stream of the present attempt; None before the first, and after the end.
         delivery: the delivery to the client; None before it begins, and after the end.
@@ -66,57 +65,30 @@ class RecordedRequest:
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
         destination: the upstream of the last attempt; None before the first.
         options: the options of each dialect in the last attempt, by its name.
+        translation: the facts about the translation; None before the end, and without an attempt.
         is_over: whether the stream has ended.
         was_returned: whether the row was returned while it was open.
     """
 
-    __slots__ = (
-        "_response",
-        "_settings",
-        "_translation",
-        "answers",
-        "attempt",
-        "delivery",
-        "destination",
-        "first_event",
-        "framing",
-        "is_over",
-        "options",
-        "record",
-        "row_id",
-        "status",
-        "stream",
-        "was_returned",
-    )
-
+    row_id: str
+    record: RequestRecord
+    settings: CaptureSettings
     has_content = False
-    """Whether the bytes of the stream are kept."""
-
-    def __init__(self, row_id: str, record: RequestRecord, settings: CaptureSettings) -> None:
-        self.row_id = row_id
-        self.record = record
-        self._settings = settings
-        self.attempt = self.first_event = 0
-        self.is_over = self.was_returned = False
-        self.stream: StreamNormalizer | None = None
-        self.delivery: DeliveryFacts | None = None
-        self.answers: str | None = None
-        self.framing: str | None = None
-        self.destination: Destination | None = None
-        self.options: Mapping[str, Options] = {}
-        self.status: int | None = None
-        self._response: UpstreamResponse | None = None
-        self._translation: TranslationFacts | None = None
-
-    @property
-    def translation(self) -> TranslationFacts | None:
-        """The facts about the translation as they are now; None before the first attempt."""
-        return self._translation if self.stream is None else _facts_of(self.stream)
+    attempt = first_event = 0
+    is_over = was_returned = False
+    stream: StreamNormalizer | None = None
+    delivery: DeliveryFacts | None = None
+    answers: str | None = None
+    framing: str | None = None
+    status: int | None = None
+    destination: Destination | None = None
+    options: Mapping[str, Options] = MappingProxyType({})
+    translation: TranslationFacts | None = None
 
     def facts(self) -> StreamFacts:
         """Return the facts about the stream, as far as they are known now."""
         record, destination = self.record, self.destination
-        translation = self.translation
+        translation = self.translation if self.stream is None else facts_of(self.stream)
         return StreamFacts(
             record.request_id,
             self.has_content,
@@ -125,7 +97,7 @@ class RecordedRequest:
             record.speaks if destination is None else destination.config.speaks,
             record.answers or self.answers,
             record.framing or self.framing,
-            self._settings.config or None,
+            self.settings.config or None,
             record.trace_id,
             None if translation is None else translation.session_id,
             record.began,
@@ -133,34 +105,9 @@ class RecordedRequest:
             record.first_event_ms,
         )
 
-    def _begin_attempt(
-        self,
-        attempt: int,
-        destination: Destination,
-        stream: StreamNormalizer,
-        options: Mapping[str, Options],
-    ) -> None:
-        """Note that an upstream is asked."""
-        self.attempt, self.destination, self.stream, self.options = attempt, destination, stream, options
-        self._response = None
 
-    def _leave_response(self) -> None:
-        """Drop the response: the delivery refers to it, and `on_relayed` to the delivery."""
-        if self._response is not None:
-            self._response.on_read = self._response.on_relayed = None
-            self._response = None
-
-    def _close(self) -> None:
-        """Keep what the row shows of stream and delivery, and drop the references to them."""
-        self.is_over = True
-        if self.stream is not None:
-            self._translation = _facts_of(self.stream)
-        if self.delivery is not None and self.delivery.is_started:
-            self.status = self.delivery.status
-        self.stream = self.delivery = self._response = None
-
-
-def _facts_of(stream: StreamNormalizer) -> TranslationFacts:
+def facts_of(stream: StreamNormalizer) -> TranslationFacts:
+    """Return the facts about the translation of a stream as they are now."""
     reader, pipeline = stream.reader, stream.pipeline
     lifecycle, dialect = pipeline.lifecycle, reader.dialect
     return TranslationFacts(

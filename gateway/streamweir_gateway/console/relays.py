@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-__all__ = ["RELAY_BYTES", "Relay", "first_relay", "pack_relay", "relays_in", "sent_in"]
+__all__ = ["RELAY_BYTES", "Relay", "pack_relay", "relays_in"]
 
-_SENT: Final = 3
-"""The place of the sent bytes among the numbers of a relayed read, which have eight bytes each."""
 _RELAY: Final = Struct("=dQQQQ")
 """A relayed read in the bytes of the entry.
 
@@ -19,7 +17,6 @@ number after it.
 RELAY_BYTES: Final = _RELAY.size
 """The bytes that one relayed read takes in the entry."""
 pack_relay: Final = _RELAY.pack
-first_relay: Final = _RELAY.unpack_from
 
 
 class Relay(NamedTuple):
@@ -53,12 +50,3 @@ def relays_in(entry: Sequence[Any]) -> list[Relay]:
         found.append(Relay(t, read, size, before, write, sent, behind))
         read, write, sent_before = read + 1, write + (sent > 0), sent_before + sent
     return found
-
-
-def sent_in(block: bytearray) -> set[int]:
-    """Return the different numbers of bytes that had been sent in all, after the relayed reads of a block.
-
-    Each relayed read that was followed by a write has a higher number than the one before it.
-    """
-    with memoryview(block).cast("Q") as numbers:
-        return {*numbers[_SENT :: RELAY_BYTES // 8].tolist()}

@@ -31,7 +31,7 @@ FINAL_STATES = frozenset({"ended", "refused"})
 """States in which a row remains."""
 
 
-class PlottedRow(msgspec.Struct, kw_only=True, array_like=True):
+class PlottedRow(msgspec.Struct, array_like=True):
     """The facts that the plots need of a request that has ended: the beginning of a `PackedRow`.
 
     Attributes:
@@ -46,37 +46,37 @@ class PlottedRow(msgspec.Struct, kw_only=True, array_like=True):
     reason: str | None = None
 
 
-class PackedRow(PlottedRow, kw_only=True, array_like=True):
+class PackedRow(PlottedRow, array_like=True):
     """The facts about one request, as a serving process sends them. A fact that is unknown is None.
 
     Attributes:
-        id: unique among all rows; request ids may repeat.
+        id: unique among all rows, never empty; request ids may repeat.
         state: `waiting`: no event yet; `detached`: the client left and the run goes on; `refused`: the
             request never became a stream.
     """
 
-    id: str
-    request_id: str
+    id: str = ""
+    state: State = "ended"
+    attempts: int | None = None
+    request_id: str = ""
     trace_id: str | None = None
     upstream: str | None = None
-    speaks: str | None = None
-    answers: str | None = None
-    framing: str | None = None
     key: str | None = None
-    state: State
     events: int | None = None
     bytes_in: int | None = None
     bytes_out: int | None = None
-    attempts: int | None = None
+    lost: int | None = None
+    code: str | None = None
+    status: int | None = None
+    speaks: str | None = None
+    answers: str | None = None
+    framing: str | None = None
+    hint: str | None = None
+    session_id: str | None = None
+    thread_id: str | None = None
     warnings: int | None = None
     repairs: int | None = None
     malformed: int | None = None
-    lost: int | None = None
-    status: int | None = None
-    code: str | None = None
-    hint: str | None = None
-    thread_id: str | None = None
-    session_id: str | None = None
     capture: CaptureKind = "none"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final
 
 from streamweir.capture.masking import SecretMask
 from streamweir.request_id import session_id_of
-from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts
+from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts, facts_of
 from streamweir_gateway.console.row import PackedRow, State
 from streamweir_gateway.observability.observer import shown_hint
 from streamweir_gateway.observability.record import RequestRecord
@@ -16,6 +18,11 @@ from streamweir_gateway.observability.secrets import Secrets
 __all__ = ["RowMaker", "clock_shift"]
 
 _NO_FACTS: Final = TranslationFacts()
+_RECORDED: Final[Callable[[RequestRecord], tuple[Any, ...]]] = attrgetter(
+    *("request_id", "trace_id", "upstream", "key", "events", "bytes_in", "bytes_out", "lost", "code"),
+    *("status", "speaks", "answers", "framing"),
+)
+"""Returns the fields of a `PackedRow` from `request_id` to `framing`, as the record of a request has them."""
 
 
 class RowMaker:
@@ -33,7 +40,8 @@ class RowMaker:
     def open(self, recorder: RecordedRequest) -> PackedRow:
         """Return the row of an open request as it is now."""
         record, stream, delivery = recorder.record, recorder.stream, recorder.delivery
-        row = self._row(recorder, _state(recorder), clock_shift())
+        facts = _NO_FACTS if stream is None else facts_of(stream)
+        row = self._row(recorder, facts, _state(recorder), clock_shift())
         if delivery is not None:
             row.bytes_out = delivery.bytes
             row.status = record.status or (delivery.status if delivery.is_started else None)
@@ -44,67 +52,40 @@ class RowMaker:
     def ended(self, recorder: RecordedRequest, shift: float) -> PackedRow:
         """Return the row of a request that has ended; `shift` is the present `clock_shift()`."""
         became_stream = recorder.attempt or recorder.record.reason is not None
-        return self._row(recorder, "ended" if became_stream else "refused", shift)
+        facts = recorder.translation or _NO_FACTS
+        return self._row(recorder, facts, "ended" if became_stream else "refused", shift)
 
     def refused(self, row_id: str, record: RequestRecord) -> PackedRow:
         """Return the row of a request that was refused before it had a recorder."""
-        return PackedRow(
-            began=_unix_milliseconds(record, clock_shift()),
-            endpoint=record.endpoint,
-            duration_ms=record.duration_ms,
-            id=row_id,
-            request_id=record.request_id,
-            trace_id=record.trace_id,
-            upstream=record.upstream,
-            speaks=record.speaks,
-            answers=record.answers,
-            framing=record.framing,
-            key=record.key,
-            state="refused",
-            events=0,
-            bytes_in=0,
-            bytes_out=record.bytes_out,
-            attempts=record.attempts or 0,
-            lost=record.lost,
-            status=record.status,
-            reason=record.reason,
-            code=record.code,
-            hint=self._shown_hint(record),
+        began = _unix_milliseconds(record, clock_shift())
+        attempts = record.attempts or 0
+        row = PackedRow(
+            *(began, record.endpoint, None, None, record.duration_ms, record.reason),
+            *(row_id, "refused", attempts, *_RECORDED(record), self._shown_hint(record)),
         )
+        row.events = row.bytes_in = 0
+        return row
 
-    def _row(self, recorder: RecordedRequest, state: State, shift: float) -> PackedRow:
+    def _row(
+        self, recorder: RecordedRequest, facts: TranslationFacts, state: State, shift: float
+    ) -> PackedRow:
         """Return the row of a request that has a recorder, with the numbers in its record."""
-        record, facts = recorder.record, recorder.translation or _NO_FACTS
-        first, session_id = record.first_event_ms, facts.session_id
+        record, (session_id, thread_id, *counts, speaks) = recorder.record, facts
         if session_id is not None and session_id != session_id_of(record.request_id):
             session_id = self._mask.apply_to_text(session_id)  # an upstream may have chosen it
-        row = PackedRow(  # more arguments than 15 would be passed in a dict
-            began=_unix_milliseconds(record, shift),
-            endpoint=record.endpoint,
-            first_event_ms=first,
-            max_gap_ms=None if first is None else round(record.longest_gap * 1000, 3),
-            duration_ms=record.duration_ms,
-            reason=record.reason,
-            id=recorder.row_id,
-            request_id=record.request_id,
-            trace_id=record.trace_id,
-            state=state,
-            events=record.events,
-            bytes_in=record.bytes_in,
-            bytes_out=record.bytes_out,
-            attempts=recorder.attempt,
-            session_id=session_id,
+        if thread_id is not None:
+            thread_id = self._mask.apply_to_text(thread_id)
+        began, first = _unix_milliseconds(record, shift), record.first_event_ms
+        gap = None if first is None else round(record.longest_gap * 1000, 3)
+        kind = "content" if recorder.has_content else "metadata"
+        row = PackedRow(
+            *(began, record.endpoint, first, gap, record.duration_ms, record.reason),
+            *(recorder.row_id, state, recorder.attempt, *_RECORDED(record), self._shown_hint(record)),
+            *(session_id, thread_id, *counts, kind),
         )
-        row.upstream, row.speaks = record.upstream, facts.speaks or record.speaks
-        row.answers, row.framing = record.answers or recorder.answers, record.framing or recorder.framing
-        row.warnings, row.repairs, row.malformed = facts.warnings, facts.repairs, facts.malformed
-        row.status, row.lost = record.status or recorder.status, record.lost
-        row.key, row.code = record.key, record.code
-        row.capture = "content" if recorder.has_content else "metadata"
-        if record.hint is not None:
-            row.hint = self._shown_hint(record)
-        if facts.thread_id is not None:
-            row.thread_id = self._mask.apply_to_text(facts.thread_id)
+        row.status = row.status or recorder.status
+        row.speaks = speaks or row.speaks
+        row.answers, row.framing = row.answers or recorder.answers, row.framing or recorder.framing
         return row
 
     def _shown_hint(self, record: RequestRecord) -> str | None:

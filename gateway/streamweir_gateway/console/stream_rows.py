@@ -26,12 +26,13 @@ from streamweir.capture.masking import SecretMask
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
 from streamweir_gateway.console.content_recorder import ContentRecorder
-from streamweir_gateway.console.ended_capture import KeptCapture, Recorder, packed_capture
+from streamweir_gateway.console.ended_capture import KeptCapture, packed_capture
 from streamweir_gateway.console.masking_queue import MaskingQueue
-from streamweir_gateway.console.outline_log import most_relay_bytes
+from streamweir_gateway.console.outline_log import most_relays
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
-from streamweir_gateway.console.raw_outlines import RawOutlines
+from streamweir_gateway.console.raw_captures import RawCaptures
 from streamweir_gateway.console.recorded_request import CaptureSettings
+from streamweir_gateway.console.request_recorder import RequestRecorder
 from streamweir_gateway.console.row import PackedRow
 from streamweir_gateway.console.row_maker import RowMaker, clock_shift
 from streamweir_gateway.observability.record import RequestRecord
@@ -43,6 +44,9 @@ MOST_COLLECTED: Final = 128
 """The most ended rows that are collected before they are sent, so that no message is large."""
 MOST_WAITING: Final = 10_000
 """The most changes that wait for the console. If there are more, the oldest changes are dropped."""
+
+_HELD_SHARE: Final = 4
+"""The notes of a stream hold at most a quarter of the bytes that its log keeps; then the log takes them."""
 
 OPEN_SECONDS: Final = 3.0
 """The seconds after which an open row is sent to the console without a question of the console.
@@ -84,12 +88,12 @@ class StreamRows:
         self.last_errors: dict[str, str] = {}
         self._workers = workers
         self._masking = MaskingQueue()
-        self._outlines = RawOutlines(self._packed)
+        self._raw = RawCaptures(self._packed)
         self._config = ""
         self._take_settings(settings, secrets)
-        self._open: dict[int, Recorder] = {}
+        self._open: dict[int, RequestRecorder] = {}
         """The recorders of open requests, by the identity of their records; the oldest first."""
-        self._ended: deque[OutlineRecorder | PackedRow] = deque(maxlen=MOST_WAITING)
+        self._ended: deque[RequestRecorder | PackedRow] = deque(maxlen=MOST_WAITING)
         """The requests that have ended, in this order, until `take` returns their rows.
 
         Some rows are made then, many together, so that each takes less time.
@@ -112,7 +116,8 @@ class StreamRows:
         self._recorder = ContentRecorder if settings.capture == "content" else OutlineRecorder
         self._capture = CaptureSettings(
             settings.keep.stream_bytes,
-            most_relay_bytes(settings.keep.stream_bytes),
+            settings.keep.stream_bytes // _HELD_SHARE,
+            most_relays(settings.keep.stream_bytes),
             self._config,
             mask,
             self._masking.add,
@@ -138,7 +143,7 @@ class StreamRows:
 
     # --- called by requests ---------------------------------------------------------------------------------
 
-    def recorder(self, record: RequestRecord, scope: Scope) -> Recorder:
+    def recorder(self, record: RequestRecord, scope: Scope) -> RequestRecorder:
         """Begin the row of a request that may become a stream."""
         key = id(record)
         before = self._open.get(key)
@@ -155,11 +160,13 @@ class StreamRows:
         recorder = self._open.pop(id(record), None)
         if recorder is not None:
             recorder.end()
-            self._keep(recorder)
+            self._raw.add(recorder)
+            if self._shelf.add(recorder):
+                self._give_way()
             if recorder.was_returned:
                 self._sent.pop(recorder.row_id, None)
                 self._ended_late.append(self._maker.ended(recorder, clock_shift()))
-            elif isinstance(recorder, OutlineRecorder) and len(self._ended) < MOST_COLLECTED:
+            elif len(self._ended) < MOST_COLLECTED:
                 self._ended.append(recorder)
             else:
                 self._ended.append(self._maker.ended(recorder, clock_shift()))
@@ -200,8 +207,8 @@ class StreamRows:
         """
         self._has_notified = False
         self._give_way()
-        if self._outlines.has_work:
-            self._masking.add(self._outlines)
+        if self._raw.has_work:
+            self._masking.add(self._raw)
         rows, ended, gone = [*self._ended_late], self._ended_rows(), [*self._gone]
         self._ended_late.clear()
         self._ended.clear()
@@ -231,7 +238,7 @@ class StreamRows:
     def find(self, row_id: str) -> KeptCapture | None:
         """Return the capture of a row; None if it is not kept."""
         found = self._shelf.get(row_id)
-        if isinstance(found, OutlineRecorder) and found.is_raw:
+        if isinstance(found, RequestRecorder) and found.is_raw:
             return self._packed(found)
         return found or next((one for one in self._open.values() if one.row_id == row_id), None)
 
@@ -250,23 +257,11 @@ class StreamRows:
                 self._sent[row.id] = facts
                 yield row
 
-    def _keep(self, recorder: Recorder) -> None:
-        """Keep the capture of a stream that has ended. Outlines are packed later, or for a viewer."""
-        if isinstance(recorder, OutlineRecorder):
-            self._outlines.add(recorder)
-            is_full = self._shelf.add(recorder)
-        else:
-            kept = packed_capture(recorder)
-            if kept is not recorder:
-                self._masking.discard(recorder.masking)
-            self._masking.add(kept.masking)
-            is_full = self._shelf.add(kept)
-        if is_full:
-            self._give_way()
-
-    def _packed(self, recorder: OutlineRecorder) -> KeptCapture:
+    def _packed(self, recorder: RequestRecorder) -> KeptCapture:
         """Keep the capture of an ended stream in a packed form, if possible, and return it."""
         kept = packed_capture(recorder)
+        if kept is not recorder:
+            self._release(recorder)
         self._shelf.replace(kept)
         self._masking.add(kept.masking)
         return kept
@@ -274,12 +269,19 @@ class StreamRows:
     def _give_way(self) -> None:
         """Drop the oldest captures until the limits hold."""
         for capture, is_for_bytes in self._shelf.shrink():
-            if isinstance(capture, OutlineRecorder) and capture.is_raw:
-                self._outlines.drop(capture)
+            if isinstance(capture, RequestRecorder):
+                self._raw.drop(capture)
+                self._release(capture)
             else:
-                self._masking.discard(capture.masking)
+                self._masking.discard(capture)
             if is_for_bytes:
                 self._gone.append(capture.row_id)
+
+    def _release(self, recorder: RequestRecorder) -> None:
+        """Drop the capture that a recorder holds."""
+        if recorder.mask is not None:
+            self._masking.discard(recorder.mask)
+        recorder.release()
 
     def _new_id(self) -> str:
         self._count += 1

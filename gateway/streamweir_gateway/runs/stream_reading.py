@@ -85,7 +85,7 @@ class StreamReading:
         """The tap that shares the conversation with replicas; None without replicas and after it is stored.
         """
         self._may_store = self._recorder is not None or self._conversation is not None
-        self._on_relayed: Callable[[float, int, int], object] | None = None
+        self._on_relayed: Callable[[float, bytes, int], object] | None = None
         self._parts: ReadParts | None = None
         """The part of a read that is left for later turns of the event loop; None if no part is left."""
         self._rest_is_over = False
@@ -223,5 +223,5 @@ class StreamReading:
         must_wake = position.ended or (self._may_store and self._must_store)
         has_sent = not must_wake and self._audience.send_at_once(now)
         if self._on_relayed is not None:
-            self._on_relayed(now, len(data), written)
+            self._on_relayed(now, data, written)
         return has_sent and self._parts is None

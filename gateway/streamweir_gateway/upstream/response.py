@@ -34,7 +34,7 @@ class UpstreamResponse:
         on_read: called with the decoded bytes of each read before they are returned, and with empty bytes at
             the end of the body. None: no call. Set it before the first read.
         on_relayed: called in place of `on_read` for reads that `relay` has passed on, with the time
-            (`time.monotonic()`), the size, and the number of events before the read. The relaying function
+            (`time.monotonic()`), the bytes, and the number of events before the read. The relaying function
             calls it.
         error_bytes: the decoded bytes that were read of the body because the status is an error.
         is_whole: whether the body, or the stream in the body, ended properly before the response was closed.
@@ -58,7 +58,7 @@ class UpstreamResponse:
         self.status = response.status
         self.headers = response.headers
         self.on_read: Callable[[bytes], object] | None = None
-        self.on_relayed: Callable[[float, int, int], object] | None = None
+        self.on_relayed: Callable[[float, bytes, int], object] | None = None
         self.is_whole = False
         self.error_bytes = 0
         self._body = response.body

@@ -10,10 +10,10 @@ from streamweir.capture.masking import SecretMask
 from streamweir.events import Content, Meta
 from streamweir_gateway.console.capture_payload import payload_of
 from streamweir_gateway.console.content_recorder import ContentRecorder
-from streamweir_gateway.console.ended_capture import EndedCapture, Recorder, packed_capture
+from streamweir_gateway.console.ended_capture import EndedCapture, packed_capture
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.recorded_request import CaptureSettings, TranslationFacts
-from streamweir_gateway.console.stream_log import RAW
+from streamweir_gateway.console.request_recorder import RequestRecorder
 from streamweir_gateway.observability.record import RequestRecord
 
 SECRET = "secret-of-the-file"
@@ -29,17 +29,21 @@ SCOPE: Scope = {
 READS = [b'data: {"content": "one"}\n\n', b'data: {"content": "%b"}\n\n' % KEY.encode(), b"data: " * 9000]
 
 
-def recorder(*, has_content: bool = True, max_bytes: int = 1 << 20, ids: Meta | None = None) -> Recorder:
+def recorder(
+    *, has_content: bool = True, max_bytes: int = 1 << 20, ids: Meta | None = None
+) -> RequestRecorder:
     """Return the recorder of a stream that has ended; `ids` are those of an event of an outline."""
-    settings = CaptureSettings(max_bytes, 640, "", SecretMask([SECRET]), lambda _: None)
+    settings = CaptureSettings(max_bytes, max_bytes // 4, 16, "", SecretMask([SECRET]), lambda _: None)
     record = RequestRecord("req_1", "POST", "/chat", answers="standard", framing="sse", reason="done")
     incoming: Any = SimpleNamespace(answers="standard", framing="sse")
-    made = (ContentRecorder if has_content else OutlineRecorder)("row-1", record, settings, SCOPE)
+    made: RequestRecorder = (ContentRecorder if has_content else OutlineRecorder)(
+        "row-1", record, settings, SCOPE
+    )
     made.asked(incoming, SECRET.encode())
     if isinstance(made, ContentRecorder):
         for number, data in enumerate(READS):
-            made.log.add(["read", number / 10, data, 1, number, number, RAW], len(data))
-    else:
+            made._add(("read", number / 10, data, 1, number), len(data))
+    elif isinstance(made, OutlineRecorder):
         made.noted(Content("one", meta=ids), 0)
         made.replaced(Content("two"), ())
     made.end()
@@ -70,7 +74,7 @@ def test_ended_stream_is_packed_and_shown_as_its_recorder_would_be(has_content: 
 
 def test_payload_of_a_stream_that_is_not_masked_yet_has_no_fact_of_it() -> None:
     stream = recorder()
-    stream._translation = TranslationFacts(f"session-{KEY}", None, 0, 0, 0, None)
+    stream.translation = TranslationFacts(f"session-{KEY}", None, 0, 0, 0, None)
     capture = packed_capture(stream)
     payload = payload_of(capture)
     assert (payload.is_masking, payload.entries, payload.attempts) == (True, [], [])

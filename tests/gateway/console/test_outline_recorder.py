@@ -14,7 +14,7 @@ from streamweir.capture.masking import SecretMask
 from streamweir.translation.translator import Translator
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import ConsoleConfig
-from streamweir_gateway.console.outline_log import most_relay_bytes
+from streamweir_gateway.console.outline_log import most_relays
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.relays import relays_in
@@ -58,7 +58,9 @@ class Play:
 
     def __init__(self, seed: int, max_bytes: int) -> None:
         self.random = random.Random(seed)
-        settings = CaptureSettings(max_bytes, most_relay_bytes(max_bytes), "", SecretMask(()), lambda _: None)
+        settings = CaptureSettings(
+            max_bytes, max_bytes // 4, most_relays(max_bytes), "", SecretMask(()), lambda _: None
+        )
         record, scope = RequestRecord("req_1", "POST", "/chat"), {"type": "http"}
         self.recorder = OutlineRecorder("row-1", record, settings, scope)
         self.sent = SentBytes()
@@ -94,7 +96,7 @@ class Play:
         if way < 0.7:
             self.sent.bytes += self._write(len(data) * 2)
         if is_relayed:
-            self.relayed(float(number), len(data), before)
+            self.relayed(float(number), data, before)
         if way > 0.75:  # by another way, or a heartbeat
             self.written(bytes(self._write(7)))
             self.sent.bytes += 7

@@ -1,0 +1,287 @@
+"""Records one request: the base of the recorders for `capture: metadata` and `capture: content`.
+
+    state    entered by                                   the capture is
+    ──────   ──────────────────────────────────────────   ───────────────────────────────────────────────
+    noted    construction                                 in `_notes`
+    logged   many notes; a viewer of an open stream       in `_log`, and in the notes since
+
+The recorder does as little as possible while the stream runs: it adds notes to a list. `NotedLog` makes the
+log of them when a viewer asks for it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from time import monotonic
+from typing import Any, Final
+
+from starlette.types import Scope
+
+from streamweir.capture.masking import SecretMask
+from streamweir.codec.base import Options
+from streamweir.errors import ErrorInfo
+from streamweir.http.headers import Headers
+from streamweir.translation.normalizer import StreamNormalizer
+from streamweir_gateway.console.attempt_fields import how_ended
+from streamweir_gateway.console.capture_source import Masking
+from streamweir_gateway.console.log_mask import LogMask
+from streamweir_gateway.console.noted_log import NotedLog
+from streamweir_gateway.console.reader_position import Position, ReaderPosition
+from streamweir_gateway.console.recorded_heads import (
+    CLIENT_REQUEST,
+    CLIENT_RESPONSE,
+    UPSTREAM_REQUEST,
+    UPSTREAM_RESPONSE,
+)
+from streamweir_gateway.console.recorded_request import CaptureSettings, RecordedRequest, facts_of
+from streamweir_gateway.console.stream_log import ENTRY_BYTES, Entry, LeftOut, NumberedEntry
+from streamweir_gateway.incoming import Incoming
+from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.runs.destination import Destination
+from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts, ReaderFacts
+from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.response import UpstreamResponse
+
+__all__ = ["RequestRecorder"]
+
+_MOST_NOTES: Final = 64
+"""The most notes that wait before the log takes them, with the next read or write."""
+_BLOCK_BYTES: Final = 2000
+"""The memory of a block of relayed reads beside its bytes, about."""
+_OBJECT_BYTES: Final = 1200
+"""The memory of a recorder beside its notes, about."""
+
+
+class RequestRecorder(RecordedRequest, ABC):
+    """Records one request; see `StreamRecorder` and `RecordedRequest`.
+
+    Attributes:
+        is_raw: whether the whole log has not been asked for.
+        mask: masks the log; None until the log is made.
+    """
+
+    is_raw = True
+    mask: LogMask | None = None
+    _block: list[Any] | None = None
+    """The block of relayed reads that the last note has; None if the last note is another one."""
+    _held = 0
+    """The bytes in the notes, beside the notes themselves."""
+    _position: Position | None = None
+    _response: UpstreamResponse | None = None
+    _reports_relays = False
+    _log: NotedLog | None = None
+
+    def __init__(self, row_id: str, record: RequestRecord, settings: CaptureSettings, scope: Scope) -> None:
+        self.row_id = row_id
+        self.record = record
+        self.settings = settings
+        self._scope: Scope | None = scope
+        self._notes: list[Entry] = []
+
+    # --- the capture: see `CaptureSource` -------------------------------------------------------------------
+
+    @property
+    def masking(self) -> Masking:
+        """Masks the log."""
+        self._opened().log.collect()
+        assert self.mask is not None
+        return self.mask
+
+    @property
+    def secrets(self) -> SecretMask:
+        """The mask that finds the secrets known so far."""
+        return self.settings.mask if self.mask is None else self.mask.secrets
+
+    @property
+    def size(self) -> int:
+        """The bytes of the capture, about."""
+        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + self._held
+        return size if self._log is None else size + self._log.log.size
+
+    @property
+    def left_out(self) -> Mapping[str, LeftOut]:
+        """The bytes and lines that were left out of the log, by lane."""
+        return self._opened().log.left_out
+
+    def entries(self, start: int) -> Iterator[NumberedEntry]:
+        """Return the entries of the log from number `start` on, up to the first one that is not masked."""
+        return self._opened().log.entries(start)
+
+    def shown(self, text: str) -> str:
+        """Return a text without secrets."""
+        return self.secrets.apply_to_address(text)
+
+    def whole_log(self) -> list[Entry] | None:
+        """Return all entries of the log; None if some are left out, or masked already."""
+        self.is_raw = False
+        log = self._opened().log
+        return None if self.mask is not None and self.mask.has_begun else log.whole()
+
+    def release(self) -> None:
+        """Drop the capture of a stream that has ended, because it is not kept. The row does not need it."""
+        self._notes, self._held, self._log, self.mask = [], 0, None, None
+
+    # --- the log --------------------------------------------------------------------------------------------
+
+    def _add(self, note: Entry, size: int = 0) -> None:
+        """Add a note that holds `size` bytes. If there are many notes, the log takes them first."""
+        if len(self._notes) >= _MOST_NOTES or self._held > self.settings.most_held:
+            self._moved()
+        self._notes.append(note)
+        self._block = None
+        self._held += size
+
+    @abstractmethod
+    def _new_log(self, mask: LogMask) -> NotedLog:
+        """Return a new log, whose secrets `mask` masks."""
+
+    def _opened(self) -> NotedLog:
+        """Return the log, with all notes in it."""
+        log = self._moved()
+        log.flush()
+        return log
+
+    def _moved(self) -> NotedLog:
+        """Move the notes into the log, but for those that still wait for their read."""
+        if self._log is None:
+            self.mask = LogMask(self.settings.mask, self.settings.on_raw)
+            self.mask.is_over = self.is_over
+            self._log = self._new_log(self.mask)
+        self._log.take(self._notes)
+        self._notes.clear()
+        self._block, self._held = None, 0
+        return self._log
+
+    # --- the request ----------------------------------------------------------------------------------------
+
+    def asked(self, incoming: Incoming, body: bytes) -> None:
+        """Note the client's request. Later calls do nothing."""
+        self.answers, self.framing = incoming.answers, incoming.framing
+        scope, self._scope = self._scope, None
+        if scope is not None:
+            path = scope.get("raw_path") or scope["path"].encode()
+            query, headers = scope.get("query_string", b""), (*scope["headers"],)
+            head = CLIENT_REQUEST, scope["method"], path, query, headers
+            self._notes.append(("request", self.record.began, head, self._kept_body(body)))
+
+    def reads_run(self, reader: ReaderFacts) -> None:
+        """Count the events of the response by the position of the reader of a stored run."""
+        self.first_event = 0 if reader.position is None else reader.position.next_event
+        self._position = ReaderPosition(reader)
+
+    @abstractmethod
+    def _kept_body(self, body: bytes) -> bytes | int:
+        """Return the body of a request as the log keeps it: its bytes, or their number."""
+
+    # --- attempts -------------------------------------------------------------------------------------------
+
+    def attempt_began(
+        self,
+        attempt: int,
+        destination: Destination,
+        stream: StreamNormalizer,
+        options: Mapping[str, Options],
+    ) -> None:
+        """Note that an upstream is asked."""
+        self.attempt, self.destination, self.stream, self.options = attempt, destination, stream, options
+        self._response = None
+        pipeline = stream.pipeline
+        self._position = pipeline.position
+        self._notes.append(("begin", monotonic(), attempt, destination, (*pipeline.lifecycle.waiting,)))
+        self._watch(stream)
+
+    def _watch(self, stream: StreamNormalizer) -> None:
+        """Watch the events of the present attempt, if the recorder needs them."""
+
+    def sent(self, request: UpstreamRequest) -> None:
+        """Note a request that is sent to the upstream."""
+        head = (
+            UPSTREAM_REQUEST,
+            self.attempt,
+            request.method,
+            request.origin,
+            request.target,
+            (*request.headers,),
+            (*request.relayed,),
+        )
+        self._notes.append(("request", monotonic(), head, self._kept_body(request.body)))
+
+    def given(self, facts: Mapping[str, str]) -> None:
+        """Note facts that the decoder gets from the requests."""
+        if facts:
+            self._notes.append(("given", monotonic(), dict(facts)))
+
+    def answered(self, response: UpstreamResponse) -> None:
+        """Note the head of a response, and follow its body."""
+        head = UPSTREAM_RESPONSE, self.attempt, response.status, (*response.headers,)
+        self._notes.append(("response", monotonic(), head, None))
+        self._response, response.on_read = response, self._note_read
+        if self._reports_relays:
+            response.on_relayed = self._relay_noter()
+
+    def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
+        """Note the end of an attempt."""
+        pipeline, response = facts.stream.pipeline, self._response
+        reason = pipeline.lifecycle.reason if pipeline.position.ended else None
+        ended = how_ended(response, facts)
+        end = attempt, self.destination, ended, self.record.first_event_ms, error, reason
+        self._notes.append(("attempt", monotonic(), end))
+        self._block = None
+        if response is not None:  # the delivery refers to it, and `on_relayed` to the delivery
+            response.on_read = response.on_relayed = self._response = None
+
+    # --- reads and writes -----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _note_read(self, data: bytes) -> None:
+        """Note a read that is not relayed at once."""
+
+    @abstractmethod
+    def _relay_noter(self) -> Callable[[float, bytes, int], None]:
+        """Return the function that notes each read of the present response that has been relayed at once."""
+
+    def _new_block(self, now: float) -> list[Any]:
+        """Begin a block of relayed reads, which further ones extend until another note comes."""
+        block: list[Any] = []
+        self._add(("relays", now, block, self.attempt), _BLOCK_BYTES)
+        self._block = block
+        return block
+
+    def delivered_by(self, delivery: DeliveryFacts, *, reports_relays: bool = False) -> None:
+        """Watch the delivery that sends the stream to the client; see `StreamRecorder`."""
+        self.delivery, delivery.watcher = delivery, self
+        self._reports_relays = reports_relays
+        if not reports_relays:
+            delivery.on_sent_at_once = self.written
+
+    def response_started(self, status: int, headers: Headers) -> None:
+        """Note the head of the response to the client."""
+        position = self._position
+        sequence = None if position is None else position.written
+        self._notes.append(("response", monotonic(), (CLIENT_RESPONSE, status, (*headers,)), sequence))
+        self._block = None
+
+    @abstractmethod
+    def written(self, data: bytes) -> None:
+        """Note a piece of the response's body that was not sent by a relay."""
+
+    @abstractmethod
+    def heartbeat(self, data: bytes) -> None:
+        """Note a sent heartbeat, which belongs to no read."""
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Note the end of the stream, and drop references that only a stream under way needs."""
+        self._notes.append(("end", monotonic(), self.record))
+        self.is_over = True
+        stream, delivery = self.stream, self.delivery
+        if stream is not None:
+            self.translation = facts_of(stream)
+        if delivery is not None and delivery.is_started:
+            self.status = delivery.status
+        self.stream = self.delivery = self._response = self._position = self._scope = None
+        if self.mask is not None:
+            self._opened()
+            self.mask.is_over = True
