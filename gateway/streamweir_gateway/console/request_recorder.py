@@ -47,8 +47,8 @@ __all__ = ["RequestRecorder"]
 
 _MOST_NOTES: Final = 64
 """The most notes that wait before the log takes them, with the next read or write."""
-_BLOCK_BYTES: Final = 2000
-"""The memory of a block of relayed reads beside its bytes, about."""
+_VALUE_BYTES: Final = 40
+"""The memory of a value in a block of relayed reads, beside the bytes of reads and writes, about."""
 _OBJECT_BYTES: Final = 1200
 """The memory of a recorder beside its notes, about."""
 
@@ -65,8 +65,10 @@ class RequestRecorder(RecordedRequest, ABC):
     mask: LogMask | None = None
     _block: list[Any] | None = None
     """The block of relayed reads that the last note has; None if the last note is another one."""
+    _blocks: tuple[list[Any], ...] = ()
+    """All blocks in the notes."""
     _held = 0
-    """The bytes in the notes, beside the notes themselves."""
+    """The bytes of bodies, reads and writes in the notes."""
     _position: Position | None = None
     _response: UpstreamResponse | None = None
     _reports_relays = False
@@ -96,7 +98,8 @@ class RequestRecorder(RecordedRequest, ABC):
     @property
     def size(self) -> int:
         """The bytes of the capture, about."""
-        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + self._held
+        values = sum(map(len, self._blocks))
+        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + _VALUE_BYTES * values + self._held
         return size if self._log is None else size + self._log.log.size
 
     @property
@@ -120,7 +123,7 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def release(self) -> None:
         """Drop the capture of a stream that has ended, because it is not kept. The row does not need it."""
-        self._notes, self._held, self._log, self.mask = [], 0, None, None
+        self._notes, self._blocks, self._held, self._log, self.mask = [], (), 0, None, None
 
     # --- the log --------------------------------------------------------------------------------------------
 
@@ -150,7 +153,7 @@ class RequestRecorder(RecordedRequest, ABC):
             self._log = self._new_log(self.mask)
         self._log.take(self._notes)
         self._notes.clear()
-        self._block, self._held = None, 0
+        self._block, self._blocks, self._held = None, (), 0
         return self._log
 
     # --- the request ----------------------------------------------------------------------------------------
@@ -244,8 +247,8 @@ class RequestRecorder(RecordedRequest, ABC):
     def _new_block(self, now: float) -> list[Any]:
         """Begin a block of relayed reads, which further ones extend until another note comes."""
         block: list[Any] = []
-        self._add(("relays", now, block, self.attempt), _BLOCK_BYTES)
-        self._block = block
+        self._add(("relays", now, block, self.attempt))
+        self._block, self._blocks = block, (*self._blocks, block)
         return block
 
     def delivered_by(self, delivery: DeliveryFacts, *, reports_relays: bool = False) -> None:
