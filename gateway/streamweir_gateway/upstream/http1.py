@@ -6,14 +6,14 @@ the conditions for another request on the same connection. Source: RFC 9112.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
 import httptools
 
 from .failures import InvalidResponse, NotSent, Truncated, Unreachable, UpstreamFailure
+from .header_fields import codings_of, has_explicit_end, header_fields
 from .repeated_head import RepeatedHead, repeated_head
 from .request import Headers
 
@@ -24,7 +24,6 @@ __all__ = [
     "announced_length",
     "chunk",
     "coding_list",
-    "keep_alive_seconds",
     "request_head",
 ]
 
@@ -76,6 +75,7 @@ class ResponseParser:
         status: 0 until the headers are complete.
         on_interim: called with the status and the headers of each interim response; None: these are skipped.
         headers: the headers in the order and spelling of the wire, without trailers.
+        fields: the same headers by name; see `header_fields`.
         is_complete: whether the response ended properly.
         may_be_reused: whether the connection may carry another request.
         refuses_rest: whether the response is an error that closes the connection, so that the rest of the
@@ -95,6 +95,7 @@ class ResponseParser:
         "_parser",
         "_pieces",
         "failure",
+        "fields",
         "headers",
         "is_complete",
         "is_head",
@@ -110,6 +111,7 @@ class ResponseParser:
     def __init__(self, expected: RepeatedHead | None = None) -> None:
         self.status = 0
         self.headers: Headers = []
+        self.fields: Mapping[bytes, bytes] = {}
         self.is_complete = False
         self.may_be_reused = False
         self.failure: UpstreamFailure | None = None
@@ -148,8 +150,8 @@ class ResponseParser:
         body = b"".join(self._pieces)
         self._note_chunk()
         self._pieces.clear()
-        if is_first and self.may_be_reused and not self.is_head:
-            self.repeated = repeated_head(data, self.status, self.headers, body_size=len(body))
+        if is_first and self.may_be_reused and not self.is_head and b"transfer-encoding" not in self.fields:
+            self.repeated = repeated_head(data, self.status, self.headers, self.fields, body_size=len(body))
         if body:
             self._bare_bytes = 0
         if self._is_over():
@@ -164,6 +166,7 @@ class ResponseParser:
         body = None if self.is_head else expected.body(data)
         if body is not None:
             self.status, self.headers, self.repeated = expected.status, [*expected.headers], expected
+            self.fields = expected.fields
             self.is_complete = self.may_be_reused = True
         return body
 
@@ -244,7 +247,8 @@ class ResponseParser:
             return
         self.status = status
         self.refuses_rest = status >= _REFUSED and not self._parser.should_keep_alive()
-        self._ends_with_connection = not _has_explicit_end(self.headers)
+        self.fields = fields = header_fields(self.headers)
+        self._ends_with_connection = not has_explicit_end(fields)
         if self.is_head or status == 101:
             self.is_complete = True
             raise _Enough
@@ -264,16 +268,7 @@ def chunk(data: bytes) -> bytes:
 
 def coding_list(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
     """Return the codings in the header `name` (lower case), in the order in which they were applied."""
-    length, values = len(name), list[bytes]()
-    for key, value in headers:
-        if len(key) == length and key.lower() == name:  # most headers cost no call
-            values.append(value)
-    if not values:
-        return []
-    if values == [b"chunked"]:  # most responses
-        return ["chunked"]
-    codings = (coding.strip().lower() for coding in b",".join(values).decode("latin-1").split(","))
-    return [coding for coding in codings if coding]
+    return codings_of(b",".join([value for key, value in headers if key.lower() == name]))
 
 
 def announced_length(headers: Headers) -> int | None:
@@ -282,22 +277,6 @@ def announced_length(headers: Headers) -> int | None:
         if len(name) == 14 and name.lower() == b"content-length":
             return int(value)
     return None
-
-
-def keep_alive_seconds(headers: Headers, longest: float) -> float:
-    """Return the `timeout` of the Keep-Alive header; `longest` if the header is missing or says more."""
-    values = [value for name, value in headers if len(name) == 10 and name.lower() == b"keep-alive"]
-    match = _KEEP_ALIVE_TIMEOUT.search(b",".join(values)) if values else None
-    return longest if match is None else min(longest, float(match[1]))
-
-
-_KEEP_ALIVE_TIMEOUT: Final = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
-
-
-def _has_explicit_end(headers: Headers) -> bool:
-    if codings := coding_list(headers, b"transfer-encoding"):
-        return codings[-1] == "chunked"
-    return any(len(name) == 14 and name.lower() == b"content-length" for name, _ in headers)
 
 
 def request_head(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -127,7 +127,7 @@ class _Exchange(NamedTuple):
 def _response(
     response: ResponseParser, connection: UpstreamConnection, pool: ConnectionPool
 ) -> TransportResponse:
-    return TransportResponse(response.status, response.headers, _Body(connection, pool))
+    return TransportResponse(response.status, response.headers, _Body(connection, pool), response.fields)
 
 
 class _SentRequest:

@@ -6,6 +6,7 @@ head is dropped with its connection.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from .request import Headers
@@ -24,6 +25,7 @@ class RepeatedHead:
     Attributes:
         status: the status of the response.
         headers: the headers in the order and spelling of the wire.
+        fields: the same headers by name.
         relayed: the head to send to the client for this response, and the key for which it was written.
 
     Args:
@@ -31,11 +33,14 @@ class RepeatedHead:
         size: the size of the whole response.
     """
 
-    __slots__ = ("_head", "_size", "headers", "relayed", "status")
+    __slots__ = ("_head", "_size", "fields", "headers", "relayed", "status")
 
-    def __init__(self, head: bytes, size: int, status: int, headers: Headers) -> None:
+    def __init__(
+        self, head: bytes, size: int, status: int, headers: Headers, fields: Mapping[bytes, bytes]
+    ) -> None:
         self.status = status
         self.headers = headers
+        self.fields = fields
         self.relayed: tuple[object, object] | None = None
         self._head = head
         self._size = size
@@ -47,16 +52,19 @@ class RepeatedHead:
         return data[len(self._head) :]
 
 
-def repeated_head(data: bytes, status: int, headers: Headers, *, body_size: int) -> RepeatedHead | None:
+def repeated_head(
+    data: bytes, status: int, headers: Headers, fields: Mapping[bytes, bytes], *, body_size: int
+) -> RepeatedHead | None:
     """Return the head of a response for reuse; None if the response did not arrive in one piece.
 
     Args:
         data: the read that holds the whole response and no other bytes.
         status: the status that the parser has found in `data`.
         headers: the headers that the parser has found in `data`.
+        fields: the same headers by name.
         body_size: the bytes of the body in `data`. A body in chunks has more bytes around it, and gives None.
     """
     head_size, end = len(data) - body_size, data.find(_END)
     if head_size > LONGEST or not 0 < end == head_size - len(_END):
         return None
-    return RepeatedHead(data[:head_size], len(data), status, headers)
+    return RepeatedHead(data[:head_size], len(data), status, headers, fields)

@@ -15,7 +15,7 @@ from streamweir.framing.content_coding import (
 )
 
 from .failures import Truncated, UnreadableCoding
-from .http1 import coding_list
+from .header_fields import codings_of, header_fields
 from .transport import TransportResponse
 
 __all__ = ["UpstreamResponse"]
@@ -31,6 +31,7 @@ class UpstreamResponse:
     Attributes:
         status: the status of the response.
         headers: the headers in the order and the spelling of the wire.
+        media_type: the content type in lower case, without parameters; empty if the response has none.
         on_read: called with the decoded bytes of each read before they are returned, and with empty bytes at
             the end of the body. None: no call. Set it before the first read.
         on_relayed: called in place of `on_read` for reads that `relay` has passed on, with the time
@@ -43,12 +44,13 @@ class UpstreamResponse:
     __slots__ = (
         "_body",
         "_decoder",
+        "_fields",
         "_is_begun",
-        "_media_type",
         "_pieces",
         "error_bytes",
         "headers",
         "is_whole",
+        "media_type",
         "on_read",
         "on_relayed",
         "status",
@@ -57,6 +59,9 @@ class UpstreamResponse:
     def __init__(self, response: TransportResponse) -> None:
         self.status = response.status
         self.headers = response.headers
+        fields = response.fields
+        self._fields = fields = header_fields(response.headers) if fields is None else fields
+        self.media_type = fields.get(b"content-type", b"").partition(b";")[0].strip().lower()
         self.on_read: Callable[[bytes], object] | None = None
         self.on_relayed: Callable[[float, bytes, int], object] | None = None
         self.is_whole = False
@@ -65,7 +70,6 @@ class UpstreamResponse:
         self._is_begun = False
         self._decoder: BodyDecoder | None = None
         self._pieces = _NO_PIECES
-        self._media_type: bytes | None = None
 
     async def read(self) -> bytes:
         """Return the decoded bytes of one read; empty at the end of the body.
@@ -113,14 +117,6 @@ class UpstreamResponse:
         self.is_whole = True
         self._body.let_end()
 
-    @property
-    def media_type(self) -> bytes:
-        """The content type in lower case, without parameters; empty if the response has none."""
-        if self._media_type is None:
-            types = self.values_of("content-type")
-            self._media_type = types[0].partition(b";")[0].strip().lower() if types else b""
-        return self._media_type
-
     def values_of(self, name: str) -> list[bytes]:
         """Return every value of the header `name` (any case)."""
         wanted = name.lower().encode("ascii")
@@ -137,13 +133,11 @@ class UpstreamResponse:
         await self._body.aclose()
 
     def _codings(self) -> list[str]:
-        content = coding_list(self.headers, b"content-encoding")
-        transfer = coding_list(self.headers, b"transfer-encoding")
-        return (
-            content
-            if transfer in ([], ["chunked"])
-            else [*content, *(coding for coding in transfer if coding != "chunked")]
-        )
+        """Return the codings of the content and of its transfer, other than chunks."""
+        content, transfer = self._fields.get(b"content-encoding"), self._fields.get(b"transfer-encoding")
+        if transfer is None or transfer == b"chunked":  # most responses
+            return codings_of(content)
+        return [*codings_of(content), *(coding for coding in codings_of(transfer) if coding != "chunked")]
 
     @contextmanager
     def _own_failures(self) -> Iterator[None]:

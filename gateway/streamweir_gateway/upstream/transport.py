@@ -6,7 +6,7 @@ only. It follows no redirects and decodes no content codings.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from .repeated_head import RepeatedHead
@@ -55,6 +55,8 @@ class TransportResponse(NamedTuple):
     status: int
     headers: Headers
     body: ResponseBody
+    fields: Mapping[bytes, bytes] | None = None
+    """The headers by name (`header_fields`), if the transport has them in that form."""
 
 
 class WholeResponse(NamedTuple):

@@ -1,0 +1,54 @@
+"""The headers of a response by name. They are put in order once, because several parts look headers up.
+
+Source: RFC 9110, section 5.3 (headers of one name); RFC 9112, section 6.1 (`Transfer-Encoding`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+__all__ = ["codings_of", "has_explicit_end", "header_fields", "keep_alive_seconds"]
+
+_CONTENT_TYPE: Final = b"content-type"
+_KEEP_ALIVE_TIMEOUT: Final = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
+
+
+def header_fields(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
+    """Return the values of headers by their names in lower case.
+
+    Several headers with one name are joined by commas. Of several content types, the first is returned.
+    """
+    fields = {name.lower(): value for name, value in headers}
+    if len(fields) == len(headers):
+        return fields
+    values: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for name, value in headers:
+        values[name.lower()].append(value)
+    return {name: found[0] if name == _CONTENT_TYPE else b",".join(found) for name, found in values.items()}
+
+
+def codings_of(value: bytes | None) -> list[str]:
+    """Return the codings that a header lists, in the order in which they were applied; None lists none."""
+    if not value:
+        return []
+    if value == b"chunked":  # most responses
+        return ["chunked"]
+    codings = (coding.strip().lower() for coding in value.decode("latin-1").split(","))
+    return [coding for coding in codings if coding]
+
+
+def has_explicit_end(fields: Mapping[bytes, bytes]) -> bool:
+    """Return whether something else than the end of the connection marks the end of the body."""
+    if codings := codings_of(fields.get(b"transfer-encoding")):
+        return codings[-1] == "chunked"
+    return b"content-length" in fields
+
+
+def keep_alive_seconds(fields: Mapping[bytes, bytes], longest: float) -> float:
+    """Return the `timeout` of the Keep-Alive header; `longest` if the header is missing or says more."""
+    value = fields.get(b"keep-alive")
+    match = None if value is None else _KEEP_ALIVE_TIMEOUT.search(value)
+    return longest if match is None else min(longest, float(match[1]))
