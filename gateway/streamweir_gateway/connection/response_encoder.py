@@ -86,8 +86,11 @@ class ResponseEncoder:
         """
         if self.state is not ResponseState.EXPECTED:
             raise RuntimeError("the response has started")
-        pairs = [(name.lower(), value) for name, value in headers]
+        pairs = [*headers]
         fields = dict(pairs)
+        if not b"".join(fields).islower():  # few applications spell names otherwise
+            pairs = [(name.lower(), value) for name, value in pairs]
+            fields = dict(pairs)
         if b"transfer-encoding" in fields:  # these headers are set here
             pairs = [pair for pair in pairs if pair[0] != b"transfer-encoding"]
         closes = b"connection" in fields and b"close" in _tokens(fields[b"connection"])
@@ -155,10 +158,7 @@ def are_header_lines(block: bytes, count: int) -> bool:
 
 
 def _header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    lines: list[bytes] = []
-    for name, value in headers:
-        lines += (name, b": ", value, b"\r\n")
-    block = b"".join(lines)
+    block = b"".join([b"%b: %b\r\n" % (name, value) for name, value in headers])
     if not are_header_lines(block, len(headers)):
         raise RuntimeError("a response header cannot be written: its name or its value is none")
     return block
