@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from streamweir.refusal_codes import REFUSALS
 from streamweir_gateway.observability.causes import causes_of
@@ -20,8 +21,7 @@ GAP_BOUNDS: Final = (
 """The upper bounds, in seconds, of the buckets that count gaps between events. The last has no bound."""
 
 
-@dataclass(slots=True)
-class RequestRecord:
+class RequestRecord(Struct):
     """The facts about one request.
 
     An unknown fact is None (for `cause` an empty sequence), and is left out of the log line.
@@ -85,7 +85,7 @@ class RequestRecord:
     """The number of events and fields that the client's protocol cannot express."""
     turns: dict[str, int] | None = None
     """The numbers of turns of the conversation that were restored, carried, lost or mended in the request."""
-    keeps_turn: bool = field(default=False, repr=False)
+    keeps_turn: bool = False
     """Whether the turn of the answer is in the store."""
     request_lost: list[str] | None = None
     """The names of fields of the client's request that the upstream cannot take."""
@@ -110,17 +110,17 @@ class RequestRecord:
     cause: Sequence[str] = ()
     """The chain of exceptions behind a failure, the outermost first."""
 
-    began: float = field(default_factory=time.monotonic, repr=False)
+    began: float = field(default_factory=time.monotonic)
     """The time at which the request arrived, by `time.monotonic()`."""
-    gaps: list[int] | None = field(default=None, repr=False)
+    gaps: list[int] | None = None
     """The number of gaps between events in each bucket of `GAP_BOUNDS`; None before the first gap."""
-    gap_seconds: float = field(default=0.0, repr=False)
+    gap_seconds: float = 0.0
     """The sum of all gaps."""
-    longest_gap: float = field(default=0.0, repr=False)
+    longest_gap: float = 0.0
     """The longest gap between two events, in seconds."""
-    is_open: bool = field(default=False, repr=False)
+    is_open: bool = False
     """Whether the stream counts as under way; `Observer.stream_opened` and `ended` set it."""
-    _read_at: float | None = field(default=None, repr=False)
+    _read_at: float | None = None
 
     def note_close(self, code: int) -> None:
         """Note the code of the upstream's Close frame."""

@@ -6,7 +6,7 @@ Source: the contract of resumable streams, section 2.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from copy import copy
 from typing import Final
 
 from starlette.types import Receive, Scope, Send
@@ -93,7 +93,7 @@ class ResumableProxy(Proxy):
     ) -> None:
         service, owner = self._resumption.service, self._resumption.owner_of(scope)
         has_no_client = prepared.is_background and prepared.incoming.framing == "json"
-        own = replace(record) if has_no_client else record
+        own = copy(record) if has_no_client else record
         live = self._streams.open(own, scope, self._endpoint.taps, is_recorded=not has_no_client)
         run = UpstreamRun(
             service.store,

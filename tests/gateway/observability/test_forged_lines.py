@@ -8,10 +8,10 @@ import logging
 import re
 import typing
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from loopback import ask, gateway, one_endpoint
 from streamweir_gateway.config import LogForm
