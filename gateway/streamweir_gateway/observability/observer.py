@@ -36,6 +36,20 @@ _FIELDS: Final = (
 
 _VALUES: Final = attrgetter(*_FIELDS)
 
+_RARE: Final = frozenset(
+    {
+        *("path", "key", "model", "client", "websocket", "code", "close_code", "hint"),
+        *("prompt_tokens", "completion_tokens", "total_tokens", "request_lost", "turns"),
+        *("run", "resumes", "detached", "client_left"),
+    }
+)
+"""Fields that most lines do not have, so that one look at all of them saves a look at each."""
+
+_RARE_VALUES: Final = attrgetter(*_RARE)
+_NO_RARE_VALUES: Final = (None,) * len(_RARE)
+_USUAL_FIELDS: Final = tuple(name for name in _FIELDS if name not in _RARE)
+_USUAL_VALUES: Final = attrgetter(*_USUAL_FIELDS)
+
 _OMITTED_AT_ZERO: Final = frozenset({"malformed", "unknown", "repairs", "lost"})
 """Counts that are left out of the line if they are 0."""
 
@@ -174,9 +188,13 @@ class Observer:
             self._complain()
 
     def _write(self, record: RequestRecord) -> None:
+        if _RARE_VALUES(record) == _NO_RARE_VALUES:
+            known = zip(_USUAL_FIELDS, _USUAL_VALUES(record), strict=True)
+        else:
+            known = zip(_FIELDS, _VALUES(record), strict=True)
         fields = {
             name: value
-            for name, value in zip(_FIELDS, _VALUES(record), strict=True)
+            for name, value in known
             if value is not None and (value or name not in _OMITTED_AT_ZERO)
         }
         if record.path is not None:
