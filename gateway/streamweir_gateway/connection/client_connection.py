@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from starlette.types import Scope
+from starlette.types import Receive, Scope
 
 __all__ = ["CONNECTION_EXTENSION", "ClientConnection", "SwitchedProtocol"]
 
@@ -48,6 +48,19 @@ class ClientConnection:
         """Return the connection on which the request with this scope arrived."""
         given = scope.get("extensions", {}).get(CONNECTION_EXTENSION)
         return given if isinstance(given, ClientConnection) else ClientConnection()
+
+    def whole_body(self, receive: Receive) -> bytes | None:
+        """Take what is left of the request's body, if all of it has arrived.
+
+        Args:
+            receive: the function that the body would be asked of. A layer may have put its own in place of
+                the server's.
+
+        Returns:
+            None if `receive` has to be awaited.
+        """
+        del receive
+        return None
 
     def unsent(self) -> int | None:
         """Return the number of bytes that the client has not taken; None if that is unknown."""

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from starlette.types import ASGIApp, Message, Scope
+from starlette.types import ASGIApp, Message, Receive, Scope
 
 from streamweir_gateway.connection.client_connection import ClientConnection, SwitchedProtocol
 from streamweir_gateway.connection.flow_control import FlowControl
@@ -201,6 +201,16 @@ class HttpExchange(ClientConnection):
                 raise RuntimeError(f"no message for a response: {other}")
 
     # --- ClientConnection ---------------------------------------------------------------------------------
+
+    def whole_body(self, receive: Receive) -> bytes | None:
+        """Take the rest of the body, if all of it has arrived; see `ClientConnection`."""
+        is_there = self._is_whole and self._has_news and self.refused is None and not self._is_over
+        if not is_there or self._expects_continue or receive != self.receive:
+            return None
+        self._server.flow.resume_reading()
+        self._has_news = False
+        body, self._body = bytes(self._body), b""
+        return body
 
     def unsent(self) -> int:
         """Return the number of written bytes that the client has not taken."""

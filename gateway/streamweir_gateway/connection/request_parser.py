@@ -53,19 +53,13 @@ class RequestHead(NamedTuple):
     """Whether this GET offers a WebSocket (`Upgrade: websocket`, HTTP/1.1). No request may follow."""
     repeated: RepeatedHeaders | None = None
     """These headers for reuse, if the client may repeat them; else None."""
+    expects_continue: bool = False
+    """Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1)."""
 
     @property
     def fields(self) -> Mapping[bytes, bytes]:
         """The headers by name; of several headers with one name, the last."""
         return dict(self.headers) if self.repeated is None else self.repeated.fields
-
-    @property
-    def expects_continue(self) -> bool:
-        """Whether the client waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1)."""
-        if self.repeated is not None or self.version == "1.0":
-            return False
-        expected = [value for name, value in self.headers if name == b"expect"]
-        return bool(expected) and expected[-1].lower() == b"100-continue"
 
     @property
     def is_unusual(self) -> bool:
@@ -349,7 +343,16 @@ class RequestParser:
         keeps = version != "1.0" and parser.should_keep_alive()
         repeated = repeated_headers(first, self._headers, keep_alive=keeps)
         headers = self._memory.recalled(self._headers) if repeated is None else self._headers
-        head = RequestHead(method.decode("ascii"), self._target, version, headers, keeps, repeated=repeated)
+        expects = repeated is None and version != "1.0" and _expects_continue(headers)
+        head = RequestHead(
+            method.decode("ascii"),
+            self._target,
+            version,
+            headers,
+            keeps,
+            repeated=repeated,
+            expects_continue=expects,
+        )
         self._method = None
         may_repeat = repeated is None and memo_of(headers) is not None
         lengths = RepeatedLengths.of(first, headers, keep_alive=keeps) if may_repeat else None
@@ -382,6 +385,11 @@ class RequestParser:
             self.state = TRANSITIONS[self.state][RequestEvent.BODY_END]
             self._overhead = 0
             self._receiver.on_request_end()
+
+
+def _expects_continue(headers: list[tuple[bytes, bytes]]) -> bool:
+    expected = [value for name, value in headers if name == b"expect"]
+    return bool(expected) and expected[-1].lower() == b"100-continue"
 
 
 class _NothingMore(Exception):

@@ -47,8 +47,13 @@ class RequestBodies:
             Refusal: the body is too large, alone or with the others, or the server refused it.
             ClientGone: the client left before the end of the body.
         """
-        self._check(announced_length(scope["headers"]), limit)
         connection, body = ClientConnection.of(scope), RequestBody(self)
+        if (whole := connection.whole_body(receive)) is not None:
+            self._check(len(whole), limit)
+            body.grow(len(whole))
+            body.data = whole
+            return body
+        self._check(announced_length(scope["headers"]), limit)
         try:
             data, more = await next_piece(receive, connection)
             self._check(len(data), limit)
