@@ -46,6 +46,29 @@ __all__ = ["RequestGuard"]
 _NOT_LET_IN: Final = frozenset({"FORBIDDEN", "UNAUTHENTICATED"})
 
 
+class _Place(NamedTuple):
+    """What is known of a request by its method and path.
+
+    It is remembered, with the check of the sender, for requests with equal headers on one connection.
+    """
+
+    found: Found | None
+    """The route that serves the request; None without such a route."""
+    routes: Sequence[Route]
+    """That route; without it, the routes of the path for other methods."""
+    is_private: bool
+    """Whether the response depends on the caller."""
+    is_open: bool
+    """Whether no key is required."""
+    is_judged_there: bool
+    """Whether a whole service is behind the route, which checks its requests itself."""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the path has values of its own, so that few requests repeat it."""
+        return self.found is not None and bool(self.found.path_params)
+
+
 class _Admitted(NamedTuple):
     """A request that passed all checks."""
 
@@ -98,20 +121,22 @@ class RequestGuard:
 
         This is not a coroutine function, because every stream would keep a coroutine more.
         """
-        path, raw_path = path_within(scope), raw_path_of(scope)
-        found = self._table.find(scope["method"], path, raw_path)
-        routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
+        memo = memo_of(scope["headers"])
+        key = self, scope["method"], scope["path"], scope.get("raw_path"), scope.get("root_path")
+        known: _Place | None = None if memo is None else memo.get(key)
+        place = known or self._place(scope)
+        found, routes = place.found, place.routes
         scope["state"]["client"] = client_address(scope, self._trusted)
-        scope["state"][PRIVATE] = self._is_private(path)
+        scope["state"][PRIVATE] = place.is_private
         try:
-            is_judged_there = found is not None and found.route.relays_all
-            is_open = self._is_open(routes)
-            offer = self._checked_sender(scope, is_open=is_open, is_judged_there=is_judged_there)
-            scope["state"][RELAYS_ALL] = is_judged_there
+            offer = None if known is not None else self._checked_sender(scope, place)
+            if known is None and memo is not None and offer is None and not place.has_values:
+                memo.put(key, place)
+            scope["state"][RELAYS_ALL] = place.is_judged_there
             if self._cors is not None and is_preflight(scope):
-                methods = methods_of(self._table.routes_at(path, raw_path))
+                methods = methods_of(self._table.routes_at(path_within(scope), raw_path_of(scope)))
                 preflight = partial(self._cors.preflight, scope["headers"], methods)
-                if found is None or not (is_judged_there and is_open):
+                if found is None or not (place.is_judged_there and place.is_open):
                     return send_nothing(send, preflight())
                 scope["path_params"] = found.path_params
                 return serve_preflight(found.route.app, scope, receive, send, preflight)
@@ -132,27 +157,26 @@ class RequestGuard:
         else:
             await _serve(admitted, receive, send)
 
-    def _checked_sender(self, scope: Scope, *, is_open: bool, is_judged_there: bool) -> OfferedKey | None:
-        """Check the program or page that sends a request; return the offer of a handshake, else None.
+    def _place(self, scope: Scope) -> _Place:
+        path, raw_path = path_within(scope), raw_path_of(scope)
+        found = self._table.find(scope["method"], path, raw_path)
+        routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
+        is_judged_there = found is not None and found.route.relays_all
+        return _Place(found, routes, self._is_private(path), self._is_open(routes), is_judged_there)
 
-        The result is remembered for requests with equal headers on one connection, unless it is a handshake.
+    def _checked_sender(self, scope: Scope, place: _Place) -> OfferedKey | None:
+        """Check the program or page that sends a request; return the offer of a handshake, else None.
 
         Raises:
             Refusal: the gateway has sent the request itself, or a foreign page has.
         """
-        memo = memo_of(scope["headers"])
-        key = self, scope["method"], is_open, is_judged_there
-        if memo is not None and memo.get(key):
-            return None
         self._via.check(scope["headers"])
         offer = None
         if is_handshake(scope):
             offer = offered_key(scope["headers"])
             scope["headers"], scope["state"][OFFERED] = [*offer.headers], offer.has_offer
-        if is_open:
-            self._foreign_pages.check(scope, is_judged_there=is_judged_there)
-        if memo is not None and offer is None:
-            memo.put(key, True)
+        if place.is_open:
+            self._foreign_pages.check(scope, is_judged_there=place.is_judged_there)
         return offer
 
     def _is_open(self, routes: Sequence[Route]) -> bool:
