@@ -12,7 +12,8 @@ from urllib.parse import quote, urlencode
 from streamweir.optional_json import json_or
 from streamweir.requests.wire_body import JSON_TYPE, filled, wire_body
 from streamweir.requests.written import Written
-from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.prepared_head import media_types_of
+from streamweir_gateway.upstream.request import UpstreamRequest, WrittenHead
 
 __all__ = ["MAX_ANSWER_BYTES", "RequestSequence", "whole_headers", "whole_request"]
 
@@ -85,7 +86,7 @@ def whole_request(
         written.method,
         base.origin,
         _target(base.target, written, known),
-        whole_headers(base.headers, written, media_type),
+        whole_headers(base.headers, written, media_type, base.prepared),
         body,
         prepared=base.prepared,
     )
@@ -106,7 +107,10 @@ def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
 
 
 def whole_headers(
-    headers: list[tuple[str, str]], written: Written, media_type: str | None = None
+    headers: list[tuple[str, str]],
+    written: Written,
+    media_type: str | None = None,
+    prepared: WrittenHead | None = None,
 ) -> list[tuple[str, str]]:
     """Return the headers of a request. Configured headers replace the writer's, except for the media type.
 
@@ -116,11 +120,15 @@ def whole_headers(
         headers: the configured and the forwarded headers.
         written: the request to send.
         media_type: the media type of the body; by default that of JSON if the body is JSON.
+        prepared: the written form of `headers`; None if there is none yet.
     """
     if media_type is None and written.body is not None:
         media_type = JSON_TYPE
     if media_type and not written.headers:
-        types = [value for name, value in headers if len(name) == 12 and name.lower() == "content-type"]
+        if prepared is not None and prepared.headers is headers:
+            types = prepared.media_types
+        else:
+            types = media_types_of(headers)
         if types == [media_type]:
             return headers
     known = {name.lower() for name, _ in headers}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
 from .http1 import request_head
 from .request import Origin, UpstreamRequest
 
-__all__ = ["HeadTemplate", "PreparedHead"]
+__all__ = ["HeadTemplate", "PreparedHead", "media_types_of"]
 
 
 class PreparedHead(NamedTuple):
@@ -19,6 +20,7 @@ class PreparedHead(NamedTuple):
         target: the target of the request.
         headers: the list of its headers; a request with this list object has this head.
         head: the request line and the headers, without `Content-Length` and the empty line.
+        media_types: the values of its `Content-Type` headers.
     """
 
     method: str
@@ -26,10 +28,11 @@ class PreparedHead(NamedTuple):
     target: str
     headers: list[tuple[str, str]]
     head: bytes
+    media_types: Sequence[str]
 
     def of(self, request: UpstreamRequest) -> bytes | None:
         """Return the whole head of a request; None if more than the body differs from this request."""
-        method, origin, target, headers, head = self
+        method, origin, target, headers, head, _ = self
         is_own = request.headers is headers and request.target is target and request.origin is origin
         if not is_own or request.method != method or request.stream is not None or request.relayed:
             return None
@@ -43,10 +46,12 @@ class HeadTemplate(NamedTuple):
         common: a request with the common headers.
         lines: the request line and headers of `common` as they are written, without `Content-Length` and the
             empty line.
+        media_types: the values of the `Content-Type` headers of `common`.
     """
 
     common: UpstreamRequest
     lines: bytes
+    media_types: Sequence[str]
 
     @classmethod
     def made_of(cls, common: UpstreamRequest) -> Self | None:
@@ -62,15 +67,23 @@ class HeadTemplate(NamedTuple):
             head = request_head(common.method, common.target.encode("ascii"), headers)
         except ValueError:
             return None
-        return cls(common, head[: -len(b"\r\n")])
+        return cls(common, head[: -len(b"\r\n")], media_types_of(common.headers))
 
     def request(self, others: list[tuple[str, str]]) -> UpstreamRequest:
-        """Return a request with additional headers, whose names and values are valid as they are."""
+        """Return a request with additional headers, whose names and values are valid as they are.
+
+        None of them is a `Content-Type`.
+        """
         common = self.common
         headers = [*common.headers, *others]
         lines = "".join([f"{name}: {value}\r\n" for name, value in others])
         head = self.lines + lines.encode("latin-1")
-        prepared = PreparedHead(common.method, common.origin, common.target, headers, head)
+        prepared = PreparedHead(common.method, common.origin, common.target, headers, head, self.media_types)
         return UpstreamRequest(
             common.method, common.origin, common.target, headers, common.body, prepared=prepared
         )
+
+
+def media_types_of(headers: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the values of the `Content-Type` headers of a request."""
+    return [value for name, value in headers if name.lower() == "content-type"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -103,6 +103,14 @@ class HandshakeOffer(NamedTuple):
 
 class WrittenHead(Protocol):
     """The head of a request that has been written before the request is sent."""
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """The list of the headers: a request with another list has another head."""
+
+    @property
+    def media_types(self) -> Sequence[str]:
+        """The values of the `Content-Type` headers."""
 
     def of(self, request: UpstreamRequest) -> bytes | None:
         """Return the head of a request with another body; None if the request differs in any other part."""
