@@ -12,11 +12,12 @@ import stat
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from logging import Handler, LogRecord
 from logging.handlers import QueueHandler, QueueListener
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Final, Protocol, TextIO
 
 __all__ = ["LineQueue", "Lines", "lines_to"]
@@ -48,32 +49,39 @@ class Lines(Protocol):
         """Write one line, which is given without a line end. Never raises."""
 
 
-class _Line(LogRecord):
-    """A log record that has only its text. A plain `LogRecord` would look up more, which costs time.
+class _Wake(LogRecord):
+    """Wakes the thread. A plain `LogRecord` would look up more, which costs time.
 
     Attributes:
-        written: set when the line has been written; None if no thread waits for it.
+        written: set when the waiting lines have been written; None if nobody waits for that.
     """
 
-    def __init__(self, text: str, written: threading.Event | None = None) -> None:
-        self.msg = text
+    def __init__(self, written: threading.Event | None = None) -> None:
         self.written = written
+
+
+_WAKE: Final = _Wake()
 
 
 class LineQueue(QueueHandler):
     """Passes lines to a thread that writes them to a file descriptor. `logging` flushes it at exit.
 
-    The queue is a `SimpleQueue`, because a finaliser that logs may run anywhere, even within `put` for
-    another line.
+    Only the first of the waiting lines wakes the thread. Its queue is a `SimpleQueue`, because a finaliser
+    that logs may run anywhere, even within `put` for another line.
 
     Args:
         descriptor: a file, a terminal, a socket or a pipe.
+
+    Attributes:
+        waiting: the lines that the thread has not taken yet.
     """
 
     queue: SimpleQueue[LogRecord]
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(SimpleQueue())
+        self.waiting: Final = deque[str]()
+        self._is_woken = False
         self._refused = 0
         self._reported = 0
         QueueListener(self.queue, _Output(descriptor, self)).start()
@@ -85,24 +93,27 @@ class LineQueue(QueueHandler):
 
     def write(self, line: str) -> None:
         """Write one line, which is given without a line end. Never raises, never waits."""
-        if self.queue.qsize() < MAX_WAITING:
-            self.queue.put(_Line(line))
-        else:
+        if len(self.waiting) >= MAX_WAITING:
             self._refused += 1
+            return
+        self.waiting.append(line)
+        if not self._is_woken:
+            self._is_woken = True
+            self.queue.put(_WAKE)
 
-    def take(self) -> Iterator[LogRecord]:
-        """Yield the waiting records, then a line about dropped lines, if there are any."""
-        with suppress(Empty):
-            for _ in range(MAX_WAITING):
-                yield self.queue.get_nowait()
+    def take(self) -> list[str]:
+        """Return the waiting lines, then a line about dropped lines, if there are any."""
+        self._is_woken = False  # a line that comes from here on wakes the thread again
+        lines = [self.waiting.popleft() for _ in range(len(self.waiting))]
         if lost := self.lost:
             self._reported += lost
-            yield _Line(_LOST % lost)
+            lines.append(_LOST % lost)
+        return lines
 
     def flush(self) -> None:
-        """Wait until the queued lines have been written, for a limited time."""
+        """Wait until the waiting lines have been written, for a limited time."""
         written = threading.Event()
-        self.queue.put(_Line("", written))
+        self.queue.put(_Wake(written))
         written.wait(GOODBYE_SECONDS)
 
 
@@ -120,15 +131,15 @@ class _Output(Handler):
         self.lock = None
 
     def emit(self, record: LogRecord) -> None:
-        """Write a line and the lines that follow soon. Lines for a closed pipe are dropped."""
-        time.sleep(GATHER_SECONDS)
-        records = [record, *self._lines.take()]
+        """Write the waiting lines and those that follow soon. Lines for a closed pipe are dropped."""
+        written = record.written if isinstance(record, _Wake) else None
+        if written is None:
+            time.sleep(GATHER_SECONDS)
         with suppress(OSError, ValueError):
-            for piece in _pieces([record.msg for record in records if record.msg], self._most):
+            for piece in _pieces(self._lines.take(), self._most):
                 self._write(piece)
-        for flushed in records:
-            if isinstance(flushed, _Line) and flushed.written is not None:
-                flushed.written.set()
+        if written is not None:
+            written.set()
 
     def _write(self, data: bytes) -> None:
         while data:

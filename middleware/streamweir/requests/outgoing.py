@@ -6,7 +6,6 @@ Source: the request contract, sections 4 and 5.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final
 
 from streamweir.jsontext import write_json_text
@@ -76,6 +75,7 @@ class Outgoing:
         self.unused: Final = {*request.get("parameters", NOTHING)}
         self.new_id: Final = new_id
         self._keeps_history = keeps_history
+        self._text: str | None = None
         self._opaque = opaque or OpaqueValues()
 
     def lose(self, name: str) -> None:
@@ -115,18 +115,20 @@ class Outgoing:
         """All messages, oldest first."""
         return self.request.get("messages", [])
 
-    @cached_property
+    @property
     def new_messages(self) -> Sequence[Message]:
         """The messages that the upstream does not know: all, if it does not know the conversation."""
         messages = self.messages
         return messages if self.thread_id is None else messages[turn_start(messages) :] or messages[-1:]
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The user's last text, preceded by the system prompt and the history if these are not taken."""
-        return self._text_of(self.messages)
+        if self._text is None:
+            self._text = self._text_of(self.messages)
+        return self._text
 
-    @cached_property
+    @property
     def text_beside_system(self) -> str:
         """The same as `text`, but without the system prompt, which the upstream takes in another field."""
         return self._text_of([message for message in self.messages if message["role"] != "system"])

@@ -93,7 +93,7 @@ def path_segment(value: str, field: str) -> str:
     return quote(value, safe="")
 
 
-_COLLECTIONS: Final = (list, dict, Mapping)
+_COLLECTIONS: Final = (list, dict, MappingProxyType, Mapping)
 
 
 def without_absent(**fields: Any) -> dict[str, Any]:

@@ -415,7 +415,7 @@ class TestWriting:
         lines = LineQueue(writing)
         for _ in range(3 * MAX_WAITING):
             lines.write("x" * 100)
-        assert lines.queue.qsize() <= MAX_WAITING
+        assert len(lines.waiting) <= MAX_WAITING
         os.close(reading)
         lines.flush()
         os.close(writing)
