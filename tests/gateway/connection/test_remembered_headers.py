@@ -4,9 +4,10 @@ import asyncio
 import json
 from typing import Any
 
+import httpx
 import pytest
 
-from loopback import Gateway, gateway, settled
+from loopback import Gateway, gateway, one_endpoint, settled
 from patience import PATIENCE
 from scripted_upstream import SSE, Call, chunk, upstream
 from streamweir_gateway.remembered_headers import MOST_RESULTS, HeaderMemory, Memo, memo_of
@@ -116,6 +117,21 @@ async def test_repeated_requests_are_served_like_first_ones() -> None:
             assert str(call.header("traceparent"))[3:35] == "1" * 32
     assert len({call.header("x-request-id") for call in again}) == len(again)
     assert len({call.header("traceparent") for call in again}) == len(again)
+
+
+async def test_methods_and_paths_with_equal_headers_are_told_apart() -> None:
+    async def answer(call: Call) -> None:
+        await call.send(SSE + chunk(b'data: {"type": "final_answer", "content": "yes"}\n\n') + b"0\r\n\r\n")
+
+    wanted = {("POST", "/chat"): 200, ("PUT", "/chat"): 405, ("POST", "/nowhere"): 404}
+    async with upstream(answer) as server, gateway(one_endpoint(server.url)) as running:
+        host, port = running.address
+        async with httpx.AsyncClient(base_url=f"http://{host}:{port}") as client:
+            for _ in range(3):
+                for (method, path), status in wanted.items():
+                    for _ in range(2):
+                        found = await client.request(method, path, json={"message": "a"})
+                        assert (method, path, found.status_code) == (method, path, status)
 
 
 FIRST, SECOND = "key-of-the-first-caller-01", "key-of-the-second-caller-02"

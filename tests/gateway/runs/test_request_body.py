@@ -5,10 +5,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
-from loopback import Client, Gateway, ask, client, gateway, settled
+from loopback import Client, Gateway, Log, ask, client, gateway, one_endpoint, settled
 from patience import PROMPTLY, let_loop_run
 from scripted_upstream import HELLO, SSE, WHOLE, Call, Script, Upstream, chunk, upstream
+from streamweir_gateway.app import build_app
+from streamweir_gateway.observability.metrics import make_metrics
+from streamweir_gateway.runs.live_streams import LiveStreams
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +57,23 @@ async def test_body_over_the_limit_of_all_bodies_is_refused(coding: str) -> None
         assert (await ask(running, body=BODY)).assert_valid().end["status"] == "completed"
         assert len(backend.calls) == 2
     assert [line.get("code") for line in running.log.lines] == ["OVERLOADED", None, None]
+
+
+async def test_body_that_a_layer_has_changed_is_sent_in_place_of_the_clients() -> None:
+    async with upstream(WHOLE) as backend:
+        config = one_endpoint(backend.url)
+        app = build_app(config, streams=LiveStreams(), log=Log(), metrics=make_metrics())
+
+        async def layer(scope: Scope, receive: Receive, send: Send) -> None:
+            async def changed() -> Message:
+                message = await receive()
+                return {**message, "body": b"changed"} if message["type"] == "http.request" else message
+
+            await app(scope, receive if scope["type"] == "lifespan" else changed, send)
+
+        async with gateway(config, layer) as running:
+            assert (await ask(running, body=b'{"message": "a"}')).assert_valid().end["status"] == "completed"
+        assert [call.body for call in backend.calls] == [b"changed"]
 
 
 async def test_announced_body_does_not_count_before_it_comes() -> None:
