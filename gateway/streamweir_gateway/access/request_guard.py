@@ -47,7 +47,7 @@ _NOT_LET_IN: Final = frozenset({"FORBIDDEN", "UNAUTHENTICATED"})
 
 
 class _Place(NamedTuple):
-    """What is known of a request by its method and path.
+    """The facts that follow from the method and the path of a request.
 
     It is remembered, with the check of the sender, for requests with equal headers on one connection.
     """

@@ -53,7 +53,7 @@ class _Wake(LogRecord):
     """Wakes the thread. A plain `LogRecord` would look up more, which costs time.
 
     Attributes:
-        written: set when the waiting lines have been written; None if nobody waits for that.
+        written: set when the waiting lines have been written; None if no thread waits for that.
     """
 
     def __init__(self, written: threading.Event | None = None) -> None:

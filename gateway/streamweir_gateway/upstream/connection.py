@@ -204,9 +204,7 @@ class UpstreamConnection(asyncio.Protocol):
         parser = self._parser
         if parser is None or not parser.is_complete:
             return None
-        pieces = self._pieces
-        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        return WholeResponse(parser.status, parser.headers, body, parser.repeated)
+        return WholeResponse(parser.status, parser.headers, b"".join(self._pieces), parser.repeated)
 
     def is_nearly_whole(self) -> bool:
         """Return whether the headers have arrived, and announce a body that fits into one write."""

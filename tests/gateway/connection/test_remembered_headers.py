@@ -119,7 +119,7 @@ async def test_repeated_requests_are_served_like_first_ones() -> None:
     assert len({call.header("traceparent") for call in again}) == len(again)
 
 
-async def test_methods_and_paths_with_equal_headers_are_told_apart() -> None:
+async def test_request_with_known_headers_is_routed_by_its_own_path() -> None:
     async def answer(call: Call) -> None:
         await call.send(SSE + chunk(b'data: {"type": "final_answer", "content": "yes"}\n\n') + b"0\r\n\r\n")
 

@@ -21,7 +21,7 @@ def test_fields_have_every_value_of_a_name_in_order(headers: list[tuple[bytes, b
 
 
 @given(st.lists(_VALUES))
-def test_a_body_ends_explicitly_if_chunks_are_the_last_coding(values: list[bytes]) -> None:
+def test_body_ends_explicitly_if_chunks_are_the_last_coding(values: list[bytes]) -> None:
     headers = [(b"Transfer-Encoding", value) for value in values]
     codings = codings_of(b",".join(values))
     fields = header_fields(headers)
