@@ -29,7 +29,10 @@ _Pairs: TypeAlias = Iterable[tuple[bytes, bytes]]
 CLIENT_REQUEST: Final = "client_request"
 """The kind of a client's request. Its parts: method, path, query, headers."""
 UPSTREAM_REQUEST: Final = "upstream_request"
-"""The kind of a request to an upstream. Its parts: attempt, method, origin, target, headers of two kinds."""
+"""The kind of a request to an upstream.
+
+Its parts: attempt, method, origin, target, the gateway's headers, the client's headers that are relayed.
+"""
 UPSTREAM_RESPONSE: Final = "upstream_response"
 """The kind of an upstream's response. Its parts: attempt, status, headers."""
 CLIENT_RESPONSE: Final = "client_response"
