@@ -82,7 +82,10 @@ def reads(body: bytes) -> list[bytes]:
 
 
 def through(speaks: str, answers: str, pieces: list[bytes], *, verbatim: bool = True, times: int = 1) -> Step:
-    """The whole way of a stream, or of several; in its own dialect as it came, unless it is written anew."""
+    """Translate a whole stream, `times` times.
+
+    A stream that is answered in its own dialect is copied, unless `verbatim` is False.
+    """
 
     def step() -> None:
         for _ in range(times):

@@ -50,7 +50,7 @@ class ClientConnection:
         return given if isinstance(given, ClientConnection) else ClientConnection()
 
     def whole_body(self, receive: Receive) -> bytes | None:
-        """Take what is left of the request's body, if all of it has arrived.
+        """Return the rest of the request's body, if all of it has arrived; it is then taken.
 
         Args:
             receive: the function that the body would be asked of. A layer may have put its own in place of

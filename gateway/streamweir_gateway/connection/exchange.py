@@ -203,7 +203,7 @@ class HttpExchange(ClientConnection):
     # --- ClientConnection ---------------------------------------------------------------------------------
 
     def whole_body(self, receive: Receive) -> bytes | None:
-        """Take the rest of the body, if all of it has arrived; see `ClientConnection`."""
+        """Return the rest of the body, if all of it has arrived; see `ClientConnection`."""
         is_there = self._is_whole and self._has_news and self.refused is None and not self._is_over
         if not is_there or self._expects_continue or receive != self.receive:
             return None

@@ -90,7 +90,7 @@ def _has_short_name(event: Data) -> bool:
 
 
 _SHORT_ONES: Final[dict[type[Event], Callable[[Any], bool]]] = {
-    SessionEnd: lambda event: event.meta is None,
+    SessionEnd: lambda _: True,
     Content: lambda event: event.channel is None,
     ToolCallStart: _has_short_id_and_name,
     ToolCallEnd: _has_short_id_and_name,
