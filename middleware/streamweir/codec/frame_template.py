@@ -184,13 +184,13 @@ class FrameTemplate:
         """Return frames that differ in their numbers, too; `texts` are JSON."""
         *frame, end = self._parts or self._split()
         width = len(frame)
-        written: dict[str, list[bytes]] = {}
+        written: dict[Number, list[bytes]] = {}
         parts = frame * len(texts)
         parts[0] = self._begin
         parts[2 * self._text_place + 1 :: width] = texts
         for place, key in self._numbers:
-            if (column := written.get(key)) is None:
-                column = written[key] = _decimals(*numbers[key], len(texts))
+            if (column := written.get(number := numbers[key])) is None:
+                column = written[number] = _decimals(*number, len(texts))
             parts[2 * place + 1 :: width] = column
         parts.append(end)
         return b"".join(parts)

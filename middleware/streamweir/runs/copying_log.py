@@ -13,6 +13,7 @@ import msgspec
 from streamweir.events import Content, Event, Stamp, Thinking, Warning
 from streamweir.framing import Frame
 from streamweir.runs.event_log import Batch, EventLog
+from streamweir.runs.joined_lines import JoinedLines
 from streamweir.runs.stored_event import Source, with_copied
 from streamweir.translation.items import StreamItem, TextRun
 from streamweir.translation.sink import FrameSink
@@ -71,13 +72,14 @@ class CopyingLog(EventLog, FrameSink):
             self._given = len(self._unstored)
             return Batch(self._at, self._at, (), (), len(new), new, place, self._taken_ends())
         *others, last = batch.stored
-        stored = [with_copied(line, b"", 0) for line in others]
-        stored.append(with_copied(last, self._unstored, self._place))
+        lines = [with_copied(line, b"", 0) for line in others]
+        lines.append(with_copied(last, self._unstored, self._place))
+        stored = JoinedLines(b"\n".join(lines), len(lines))
         self._place += len(self._unstored)
         self._unstored, self._given = b"", 0
         return batch._replace(
             stored=stored,
-            size=sum(map(len, stored)),
+            size=stored.size,
             copied=new,
             place=place,
             frame_ends=self._taken_ends(),
@@ -130,8 +132,7 @@ class CopyingLog(EventLog, FrameSink):
 
     def _note_ends(self, frames: int) -> None:
         """Note the positions after the last event of each of the latest frames, which have an event each."""
-        end = self._at + len(self._stored)
-        self._frame_ends += range(end - frames + 1, end + 1)
+        self._frame_ends += range(self._end - frames + 1, self._end + 1)
 
     def begin_closing(self) -> None:
         """See `FrameSink`."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from streamweir.events import Content, Event, SessionStart, Stamp, Thinking
+from streamweir.runs.joined_lines import JoinedLines
 from streamweir.runs.stored_event import EventWriter, Source
 from streamweir.translation.items import TextRun
 
@@ -57,7 +58,9 @@ class Batch(NamedTuple):
         items: list[LogItem] | None = []
         for batch in batches:
             items = None if items is None or batch.items is None else [*items, *batch.items]
-        stored = [line for batch in batches for line in batch.stored]
+        stored = JoinedLines()
+        for batch in batches:
+            stored.extend(JoinedLines.of(batch.stored))
         size = sum(batch.size for batch in batches)
         parts = [batch.copied for batch in batches if batch.copied is not None]
         if 0 < len(parts) < len(batches):  # the stored events say which of them have frames
@@ -78,18 +81,18 @@ class EventLog:
     def __init__(self, source: Callable[[], Source]) -> None:
         self._source = source
         self._writer = EventWriter()
-        self._at = 0
+        self._at = self._end = 0
         self._stored: list[bytes] = []
+        """The events since `take`; several texts are joined by `\\n`."""
         self._items: list[LogItem] = []
 
     def take(self) -> Batch | None:
         """Return the events since the last call; None if there are no events."""
         if not self._stored:
             return None
-        batch = Batch(
-            self._at, self._at + len(self._stored), self._stored, self._items, sum(map(len, self._stored))
-        )
-        self._at = batch.end
+        stored = JoinedLines(b"\n".join(self._stored), self._end - self._at)
+        batch = Batch(self._at, self._end, stored, self._items, stored.size)
+        self._at = self._end
         self._stored, self._items = [], []
         return batch
 
@@ -97,12 +100,14 @@ class EventLog:
         """See `EventSink`."""
         source = self._source() if isinstance(event, SessionStart) else None
         self._stored.append(self._writer.event(event, stamp.timestamp, source))
+        self._end += 1
         self._items.append((stamp, event))
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """See `EventSink`."""
         texts = [*texts]
-        self._stored += self._writer.run(event, texts, stamp.timestamp)
+        self._stored.append(self._writer.run(event, texts, stamp.timestamp))
+        self._end += len(texts)
         self._items.append((stamp, TextRun(event, texts)))
 
     def change_copied(self, change: Callable[[bytes], bytes]) -> None:

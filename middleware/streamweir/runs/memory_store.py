@@ -17,14 +17,14 @@ from streamweir.metadata import unix_milliseconds
 from streamweir.options.run_defaults import STORE_BYTES, STORE_RUNS
 from streamweir.options.sizes import parse_size
 from streamweir.runs.eager_append import Stored
+from streamweir.runs.joined_lines import JoinedLines
 from streamweir.runs.memory_values import MemoryValues
 from streamweir.runs.store import MAX_FOUND, RunLost, RunState, Signals, StoreFull, page_of
 
 __all__ = ["MemoryStore"]
 
 _RUN_BYTES: Final = 1_500
-_EVENT_BYTES: Final = 41
-"""The memory that a run and an event take in addition to their JSON."""
+"""The memory that a run takes in addition to its events."""
 
 
 class MemoryStore:
@@ -98,7 +98,7 @@ class MemoryStore:
         if known is None or known.token != token or known.gone or now >= known.expires:
             stored(RunLost())
             return
-        if known.ended_at is not None or at != len(known.events):
+        if known.ended_at is not None or at != known.events.total:
             is_done = known.ends_with(at, events) and ends == (known.ended_at is not None)
             stored(None if is_done else RunLost())
             return
@@ -247,10 +247,11 @@ class MemoryStore:
         self._running.move_to_end(run)
 
     def _store(self, run: str, stored: _StoredRun, events: Sequence[bytes]) -> None:
-        size = sum(map(len, events)) + _EVENT_BYTES * len(events)
+        lines = events if isinstance(events, JoinedLines) else JoinedLines.of(events)
+        size = lines.memory
         if self._bytes + self._values.size + size > self._max_bytes:  # `_is_over`, without a call per event
             self._evict(size, keeping=run)
-        stored.events.extend(events)
+        stored.events.extend(lines)
         stored.size += size
         self._bytes += size
 
@@ -322,7 +323,7 @@ class _StoredRun:
     token: str | None
     about: bytes
     size: int
-    events: list[bytes] = field(default_factory=list)
+    events: JoinedLines = field(default_factory=JoinedLines)
     keys: list[str] = field(default_factory=list)
     gone: bool = False
     cancelled: bool = False
@@ -343,8 +344,8 @@ class _StoredRun:
 
     def free(self) -> int:
         """Drop the events; return the number of bytes that they took."""
-        freed = sum(map(len, self.events)) + _EVENT_BYTES * len(self.events)
-        self.events = []
+        freed = self.events.memory
+        self.events = JoinedLines()
         self.size -= freed
         self.gone = True
         return freed

@@ -173,7 +173,7 @@ class OwnedRun:
             return
 
     def _store_batch(self, batch: Batch) -> None:
-        if self.detached is not None or not batch.stored:
+        if self.detached is not None or batch.end == batch.at:
             self._give(batch)
             return
         self._storing = batch

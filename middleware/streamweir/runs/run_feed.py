@@ -94,12 +94,13 @@ class RunFeed:
         Raises:
             UnreadableRun: the batch holds no events of a run.
         """
-        self._open(batch)
+        if not self._target.is_open:
+            self._open(batch)
         sink = self._target.sink
         if isinstance(sink, CopiedWriter):
             self._write_copied(batch, sink)
             return
-        if not batch.stored:
+        if batch.end == batch.at:
             return
         if self._is_at_position and batch.items is not None:
             if self._first_of is not None and self._first_of.detached is not None:
@@ -148,7 +149,7 @@ class RunFeed:
 
     def _open(self, batch: Batch) -> None:
         """Open the target at the first event of the run, whose stored form contains the source."""
-        if not self._target.is_open and batch.stored:
+        if batch.end > batch.at:
             for _ in self._events.items(batch.stored[:1]):
                 self._target.open(self._events.source)
 

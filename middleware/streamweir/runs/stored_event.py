@@ -81,8 +81,11 @@ class EventWriter:
         written = _NO_TEXT if text is None else write_json(text)
         return b'[%d,"%b",%b,%b]' % (timestamp, type(event).type.encode(), written, write_json(fields))
 
-    def run(self, event: Content | Thinking, texts: Sequence[str], timestamp: int) -> list[bytes]:
-        """Return the pieces of a text run as the store has them; they differ from `event` only in text."""
+    def run(self, event: Content | Thinking, texts: Sequence[str], timestamp: int) -> bytes:
+        """Return the pieces of a text run as the store has them, joined by `\\n`.
+
+        They differ from `event` only in text.
+        """
         if event is not self._piece:
             fields = _fields(event.with_text(""))
             del fields["content"]
@@ -92,12 +95,12 @@ class EventWriter:
             text = _write_string(texts[0])
             if not text.isascii():
                 text = one_line(text)
-            return [b'[%d,"%b",%b,%b]' % (timestamp, self._kind, text, self._rest)]
+            return b'[%d,"%b",%b,%b]' % (timestamp, self._kind, text, self._rest)
         head, tail = b'[%d,"%b",' % (timestamp, self._kind), b",%b]" % self._rest
         lines = _lines(texts)[:-1]
         if not lines.isascii():
             lines = one_line(lines)
-        return b"".join((head, lines.replace(b"\n", tail + b"\n" + head), tail)).split(b"\n")
+        return b"".join((head, lines.replace(b"\n", tail + b"\n" + head), tail))
 
 
 def _fields(event: Event) -> dict[str, Any]:
