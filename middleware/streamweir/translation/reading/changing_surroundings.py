@@ -175,8 +175,13 @@ class ChangingSurroundings(TextReader):
         """Return the bytes of each changing value, block by block; `blocks` are without their edges."""
         columns: list[Sequence[bytes]] = []
         for constant in self._inner:
-            column, _, blocks = zip(*[block.partition(constant) for block in blocks], strict=True)
+            column, rest = [], []
+            for block in blocks:  # `zip` over the parts takes a quarter longer
+                value, _, after = block.partition(constant)
+                column.append(value)
+                rest.append(after)
             columns.append(column)
+            blocks = rest
         return [*columns, blocks]
 
     def _note_block(self, block: bytes) -> None:
