@@ -139,12 +139,9 @@ def outcome(name: str, pieces: Sequence[bytes], **options: Any) -> tuple[Any, ..
     noted = (
         *(reader.started, reader.first_output, reader.malformed, reader.unknown, reader.has_understood),
         *(reader.complete, reader.tokens, reader.frames.stats.messages, reader.frames.empty_left),
-        *(reader.body.parser.is_at_boundary, reader.body.parser.framing, reader.body.parser.recognised),
-        *(
-            translator.stream.head,
-            decoder is not None and decoder.judges_texts,
-            None if translator.ended else state_of(decoder),
-        ),
+        *(reader.body.parser.framing, reader.body.parser.recognised, translator.stream.head),
+        decoder is not None and decoder.judges_texts,
+        *(() if translator.ended else (reader.body.parser.is_at_boundary, state_of(decoder))),
     )
     return written, noted, translator.close(), translator.counts
 
