@@ -337,9 +337,6 @@ WIRE_FIELDS: Final[dict[type[Event], tuple[str, ...]]] = {
 _VALUES: Final = {cls: attrgetter(*names, names[0]) for cls, names in WIRE_FIELDS.items()}
 """For each class, a function that returns the values of `WIRE_FIELDS` and one more, always as a tuple."""
 
-_OPTIONAL: Final = {
-    cls: [name for name in WIRE_FIELDS[cls] if name not in cls.nullable] for cls in WIRE_FIELDS
-}
 _TIMED: Final = frozenset({ToolCallEnd, Status, SessionEnd})
 
 
@@ -366,11 +363,10 @@ def wire_data(event: Event) -> dict[str, Any]:
     if type(event) is Data and event.metadata is None:
         return {"data_type": event.data_type, "data": event.data}
     cls = type(event)
-    data = dict(zip(WIRE_FIELDS[cls], _VALUES[cls](event), strict=False))
-    for name in _OPTIONAL[cls]:
-        if data[name] is None:
-            del data[name]
-    return data
+    fields = zip(WIRE_FIELDS[cls], _VALUES[cls](event), strict=False)
+    if cls.nullable:
+        return {name: value for name, value in fields if value is not None or name in cls.nullable}
+    return {name: value for name, value in fields if value is not None}
 
 
 def wire_metadata(event: Event) -> dict[str, Any]:

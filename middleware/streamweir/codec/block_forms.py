@@ -55,11 +55,15 @@ class BlockForms:
             of the messages of a kind may have events. Strings that are long, or hold more than printable
             ASCII without escapes, do not match. No name occurs twice.
 
+        longest: a block of more bytes that comes alone is decoded.
+
     Attributes:
         forms: the argument.
+        longest: the argument.
     """
 
-    def __init__(self, **forms: Iterable[str]) -> None:
+    def __init__(self, longest: int = 4096, /, **forms: Iterable[str]) -> None:
+        self.longest = longest
         self.forms = forms
 
     @cached_property

@@ -123,13 +123,15 @@ class SSEParser:
     def only_frame(self, data: bytes) -> Frame | None:
         """Return the frame of a read that is one whole block; else return None and change no state."""
         end = len(data) - 2
-        if data.find(b"\n\n") != end or end < 0 or self._is_open or data.find(CR) >= 0 or end > self._limit:
+        if not data.endswith(b"\n\n") or self._is_open or data.find(CR) >= 0 or end > self._limit:
             return None
         if data.find(LF) == end and data.startswith(b"data:"):
             self.recognised = True
             frame: Frame | None = Frame(data[6 if data.startswith(b" ", 5) else 5 : end], None, self._id)
-        else:
+        elif data.find(b"\n\n") == end:
             frame = self._whole_block(data[:end])
+        else:
+            return None
         if self.keeps_raw and frame is not None:
             frame.raw = data
         return frame

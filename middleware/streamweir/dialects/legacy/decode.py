@@ -54,6 +54,9 @@ _EVIDENCE: Final = {
 }
 """The score of a flat message, by its type."""
 
+_LONGEST_END: Final = 40
+"""The most bytes of an end that is not decoded, with blanks or a name. Other messages are longer."""
+
 
 class LegacyDecoder(Decoder):
     """Reads the old vocabulary, as SSE or NDJSON, pure or mixed with standard events."""
@@ -65,7 +68,7 @@ class LegacyDecoder(Decoder):
         usual={"type": "token", "content": "Hello"},
         is_stateless=True,
     )
-    block_forms: ClassVar = BlockForms(end=('{"type":"done"}',))
+    block_forms: ClassVar = BlockForms(_LONGEST_END, end=('{"type":"done"}',))
 
     def __init__(self) -> None:
         self._began = False

@@ -193,10 +193,11 @@ class BodyReader:
             The event, if the frame is one event other than a text; else what `read` returns. None for any
             other read, and if `read_texts` has to be tried; the state is then unchanged.
         """
-        only_frame, around = self._only_frame, self.around
+        only_frame, around, forms = self._only_frame, self.around, self._frames.forms
         if only_frame is None or (around is None and self.next_around is not None):
             return None
-        if (frame := only_frame(data)) is None or has_form(data, self._frames):
+        is_formed = forms is not None and len(data) <= forms.longest and has_form(data, self._frames, forms)
+        if is_formed or (frame := only_frame(data)) is None:
             return None
         return self._read_alone(frame, data, around)
 

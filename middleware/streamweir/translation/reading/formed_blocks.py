@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from streamweir.codec.block_forms import BLOCK_END
+from streamweir.codec.block_forms import BLOCK_END, BlockForms
 from streamweir.codec.message_template import Piece, TextFields
 from streamweir.events import SessionEnd
 from streamweir.framing import SniffingParser
@@ -61,13 +61,11 @@ def begin_with_usual(
     return None
 
 
-def has_form(data: bytes, frames: FrameReader) -> bool:
-    """Return whether `read_formed` has to be tried for `data`."""
-    if frames.forms is None:
-        return False
+def has_form(data: bytes, frames: FrameReader, forms: BlockForms) -> bool:
+    """Return whether `read_formed` has to be tried for `data`; `forms` are those of `frames`."""
     if frames.templates.current is None and frames.decoder and frames.decoder.plain_piece is not None:
         return True
-    return frames.forms.pattern.match(data) is not None
+    return forms.pattern.match(data) is not None
 
 
 def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> FormedBlocks | None:
