@@ -20,8 +20,10 @@ __all__ = ["NO_EXTRA", "Encoder", "extra_in"]
 
 NO_EXTRA: Final[Mapping[str, Any]] = MappingProxyType({})
 
-_SHORT_WAYS: Final = frozenset({"template_numbers", "text_template", "sse_block", "note_event"})
-"""The methods by which an encoder writes events without a call of `encode` for each event."""
+_SHORT_WAYS: Final = frozenset(
+    {"template_numbers", "text_template", "sse_block", "note_event", "notes_texts"}
+)
+"""The methods and attributes by which an encoder writes events without a call of `encode` for each event."""
 
 
 class Encoder:
@@ -163,6 +165,11 @@ class Encoder:
         """
         del event, stamp
         return None
+
+    @property
+    def notes_texts(self) -> bool:
+        """Whether `texts_written` may do something in this stream. Read before the first event."""
+        return type(self).texts_written is not Encoder.texts_written
 
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Note texts written or copied without `encode`; `event` differs from theirs only in the text."""

@@ -110,10 +110,10 @@ class CopyingLog(EventLog, FrameSink):
         """See `EventSink`."""
         self._copier.finish()
 
-    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
+    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> bool:
         """See `FrameSink`."""
         self._is_gap = frame.is_gap
-        self._copier.begin_frame(frame, items, announced)
+        return self._copier.begin_frame(frame, items, announced)
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """See `FrameSink`."""

@@ -295,7 +295,7 @@ class StreamNormalizer:
             return
         end = None
         if pipeline.copies_frames and not frame.is_unreadable:
-            end = next((place for place, item in enumerate(items) if _is_end(item)), None)
+            end = _place_of_end(items)
             frame.is_unreadable = end is None and _is_half(frame)
         if end is None:
             pipeline.take_frame(items, frame)
@@ -375,8 +375,12 @@ class StreamNormalizer:
             yield SessionEnd(status="suspended", summary=summary)
 
 
-def _is_end(item: StreamItem) -> bool:
-    return isinstance(item, SessionEnd) or (isinstance(item, Error) and item.terminal)
+def _place_of_end(items: Sequence[StreamItem]) -> int | None:
+    """Return the place of an end or a terminal error; None if there is none."""
+    for place, item in enumerate(items):
+        if type(item) is SessionEnd or (type(item) is Error and item.terminal):
+            return place
+    return None
 
 
 def _is_half(frame: Frame) -> bool:

@@ -272,10 +272,11 @@ class Pipeline:
         if self.questions.is_on and self.copies_frames:
             self.questions.is_on = False
         announced = () if self.lifecycle.started else (*self.lifecycle.waiting,)
-        for sink in self.frame_sinks:
-            sink.begin_frame(frame, items, announced)
-        if pushed is None or pushed:
-            self.take_read(((items if pushed is None else pushed, None),))
+        found = [sink.begin_frame(frame, items, announced) for sink in self.frame_sinks]
+        if pushed is None:
+            pushed = [SafeEvent(with_short_names(items[0]))] if True in found else items  # type: ignore[arg-type]
+        if pushed:
+            self.take_read(((pushed, None),))
         for sink in self.frame_sinks:
             sink.frame(frame.raw or b"", items)
 
@@ -292,8 +293,7 @@ class Pipeline:
         """
         if event is not self._piece:
             return False
-        position = self.position
-        written = position.written
+        position, written = self.position, self.position.written
         try:
             if not is_noted:
                 self._texts.go_on(texts[0] if len(texts) == 1 else "".join(texts))

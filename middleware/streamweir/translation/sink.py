@@ -60,14 +60,19 @@ class FrameSink:
         """Whether the client gets the frames, so frames may also follow the end of the stream."""
         return False
 
-    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
+    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> bool:
         """Note that the next events come from a frame.
 
         Args:
             frame: the frame, with its `raw` bytes.
             items: the events that were read from it.
             announced: the warnings of the gateway or the application that are written before its events.
+
+        Returns:
+            Whether the frame holds one event, which has been found to be safe; False if that is unknown.
         """
+        del frame, items, announced
+        return False
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """Take a frame whose events have been written; one call for a run of texts.

@@ -199,11 +199,12 @@ class FrameTapSink(TapSink, FrameSink):
     _has_begun = False
     """`begin_frame` has given the taps the frame that the next call of `frame` names."""
 
-    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
+    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> bool:
         """Give the taps a frame of the upstream."""
         del announced
         self._has_begun = True
         self._give(frame.raw or b"", items)
+        return False
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """Give the taps a frame for which `begin_frame` was not called: a read that consists of texts."""

@@ -118,7 +118,7 @@ class StreamWriter:
         self._carries_opaque = encoder.carries_opaque
         self._prepares = adapted_kinds(self._only_appends, encoder.warns, self._carries_opaque)
         self._has_templates = type(encoder).text_template is not Encoder.text_template
-        self._notes_texts = type(encoder).texts_written is not Encoder.texts_written
+        self._notes_texts = encoder.notes_texts
         self._bytes_of: Callable[[Frame], bytes]
         self._set_framing(framing)
         self._out: list[bytes] = []

@@ -23,6 +23,7 @@ from streamweir.events import (
     SessionEnd,
     SessionStart,
     Stamp,
+    Status,
     Thinking,
     ToolCallDelta,
     ToolCallEnd,
@@ -36,7 +37,8 @@ from streamweir.jsontext import write_json, write_json_text
 __all__ = ["LegacyEncoder"]
 
 _USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens", "finish_reason")
-_WITHOUT_STATE: Final = (SessionStart, SessionEnd)
+_WITHOUT_STATE: Final = frozenset({SessionStart, SessionEnd, Data, Status})
+"""The events of which nothing is noted if their frames are copied."""
 
 
 class LegacyEncoder(Encoder):
@@ -118,9 +120,14 @@ class LegacyEncoder(Encoder):
         del texts, stamp
         return None if isinstance(event, Content) and event.channel is not None else {}
 
+    @property
+    def notes_texts(self) -> bool:
+        """Whether the whole answer is written once more at the end."""
+        return bool(self.options) and self._repeats_answer
+
     def texts_written(self, event: Content | Thinking, texts: Sequence[str]) -> None:
         """Keep the texts that belong to the answer."""
-        if self.options and self._repeats_answer and isinstance(event, Content):
+        if self.notes_texts and isinstance(event, Content):
             self._keep(event.with_text("".join(texts)))
 
     def _keep(self, event: Content) -> None:

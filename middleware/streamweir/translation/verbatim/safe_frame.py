@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +28,7 @@ from streamweir.events import (
     Event,
     Interaction,
     SessionEnd,
+    SessionStart,
     Thinking,
     ToolCallDelta,
     ToolCallEnd,
@@ -54,6 +54,9 @@ _NOTES: Final = frozenset(code for code, row in WARNINGS.items() if row.is_added
 _FREE: Final = (ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data)
 """Events that hold data of an application, where a field called `error` need not report a failure."""
 
+_OF_RUN: Final = frozenset({SessionStart, SessionEnd})
+"""Events whose search may use up the budget of a stream, so that its result depends on earlier events."""
+
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+Z-]{1,24}")
 _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
 """Words that a dialect may write before the message of a failure to mark it, such as `**ERROR**: `."""
@@ -71,12 +74,16 @@ _MOST_COMPARISONS: Final = 1 << 20
 
 
 class FrameSanitizer:
-    """Makes the frames of one stream safe: failure reports, and other frames with a failure in a field."""
+    """Makes the frames of one stream safe: failure reports, and other frames with a failure in a field.
 
-    @cached_property
-    def _errors(self) -> ErrorSanitizer:
-        """The sanitizer of failures; made when a frame has to be searched for the first time."""
-        return ErrorSanitizer(debug=False)
+    Attributes:
+        found_safe: the last frame holds one event, and the first stage would pass it unchanged: the event was
+            searched here by the same rules, which do not depend on earlier events.
+    """
+
+    def __init__(self) -> None:
+        self._errors = ErrorSanitizer(debug=False)
+        self.found_safe = False
 
     def process(self, frame: Frame, items: Sequence[StreamItem], framing: LineFraming) -> bytes:
         """Return the bytes of a frame that may be sent; they are UTF-8.
@@ -87,6 +94,7 @@ class FrameSanitizer:
             framing: the framing of the body.
         """
         raw = valid_utf8(frame.raw or b"")
+        self.found_safe = False
         if not frame.data or (len(items) == 1 and _is_plain(items[0], frame.data)):
             return raw
         failures: list[Event] = []
@@ -100,6 +108,7 @@ class FrameSanitizer:
                 safe += clean
             else:
                 others.append(item)
+        self.found_safe = len(others) == len(items) == 1 and type(others[0]) not in _OF_RUN
         data = None
         if failures:
             data = SafeFrame(failures, safe, others, is_code=self._errors.is_code).rewritten(frame.data)

@@ -165,18 +165,18 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     # Frames
 
-    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> None:
+    def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> bool:
         """Note that the next events, up to `frame`, come from a frame; make the frame safe."""
         if not (self._copies or self.copies) or frame.raw is None:
-            return
+            return False
         self._origin, is_texts = "upstream", bool(items) and type(items[0]) is TextRun
         if not self._has_copied_data and (is_texts or frame.data.strip()) and not frame.is_unreadable:
             self._write_like(frame.raw)
         if is_texts and not (announced or self._gap or self._mark):
-            return
+            return False
         self._passage = passage = Passage(frame, announced)
         if frame.is_unreadable:
-            return
+            return False
         self._sanitizer = sanitizer = self._sanitizer or FrameSanitizer()
         passage.safe = safe = sanitizer.process(frame, items, cast("LineFraming", self.framing))
         if items and not frame.is_gap:
@@ -189,6 +189,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._owes_error = any(isinstance(item, Error) and item.terminal for item in items)
         if items and isinstance(items[0], SessionStart):  # no warning is written before it
             self._copy(passage)
+        return sanitizer.found_safe
 
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """Write the frame of `begin_frame`, unless it is written already or the stream ended in it."""
@@ -281,14 +282,12 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if not self._copies:
             super().write_run(event, texts, stamp)
             return
-        if event is self._shown:
+        if event is not self._shown:
+            first, texts = texts[0], texts[1:]
+            self._show(event if event.content is first else event.with_text(first), stamp)
+            self._shown = event
+        if self._notes_texts and texts:
             self._encoder.texts_written(event, texts)
-            return
-        first = texts[0]
-        self._show(event if event.content is first else event.with_text(first), stamp)
-        self._shown = event
-        if len(texts) > 1:
-            self._encoder.texts_written(event, texts[1:])
 
     def heartbeat(self) -> bytes:
         """Return the last frame without events, else that of `StreamWriter`; the framing is then fixed."""
