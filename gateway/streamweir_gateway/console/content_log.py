@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from streamweir_gateway.console.entry_parts import parts_of, size_of_parts
-from streamweir_gateway.console.noted_log import NotedLog, relays_of
+from streamweir_gateway.console.noted_log import NotedLog
 from streamweir_gateway.console.stream_log import RAW, StreamLog
 
 __all__ = ["ContentLog"]
@@ -19,14 +20,14 @@ class ContentLog(NotedLog):
         self._most_bytes = size_of_parts(log.max_bytes)
         """The most bytes that one entry may have."""
 
-    def _add_relays(self, block: list[Any], attempt: int) -> None:
-        for t, read, before, write, behind in relays_of(block):
-            self._add_read(t, read, attempt, before)
+    def _add_relays(self, relays: Sequence[Any]) -> None:
+        for t, read, before, write, behind in relays:
+            self._add_read(t, read, before)
             if write:
                 self._add_write(t, write, self._last_read, behind)
 
-    def _add_read(self, now: float, read: bytes, attempt: int, sequence: int) -> None:
-        self._add_bytes(["read", now, read, attempt, sequence, self._reads, RAW])
+    def _add_read(self, now: float, read: bytes, sequence: int) -> None:
+        self._add_bytes(["read", now, read, self._attempt, sequence, self._reads, RAW])
         self._reads += 1
 
     def _add_write(self, now: float, write: bytes, read: int | None, sequence: int | None) -> None:

@@ -7,8 +7,7 @@ from time import monotonic
 
 from streamweir_gateway.console.content_log import ContentLog
 from streamweir_gateway.console.log_mask import LogMask
-from streamweir_gateway.console.noted_log import RELAY_VALUES
-from streamweir_gateway.console.request_recorder import RequestRecorder
+from streamweir_gateway.console.request_recorder import MOST_NOTES, RequestRecorder
 from streamweir_gateway.console.stream_log import StreamLog
 from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 
@@ -48,19 +47,18 @@ class ContentRecorder(RequestRecorder):
     def _note_read(self, data: bytes) -> None:
         if data:
             assert self._position is not None, "an attempt has begun"
-            self._add(("read", monotonic(), data, self.attempt, self._position.written), len(data))
+            self._add(("read", monotonic(), data, self._position.written), len(data))
 
     def _relay_noter(self) -> Callable[[float, bytes, int], None]:
-        relayed, position, most_bytes = self._relayed, self._position, self.settings.most_held
-        most = self.settings.most_relays * RELAY_VALUES
+        relayed, position, notes = self._relayed, self._position, self._notes
+        most_held = self.settings.most_held
         assert position is not None, "an attempt has begun"
 
         def note(now: float, data: bytes, before: int) -> None:
             sent = relayed.pop() if relayed else b""
-            block = self._block
-            if block is None or len(block) >= most or self._held > most_bytes:
-                block = self._new_block(now)
-            block += now, data, before, sent, position.written
+            if len(notes) >= MOST_NOTES or self._held > most_held:
+                self._moved()
+            notes.append((now, data, before, sent, position.written))
             self._held += len(data) + len(sent)
 
         return note

@@ -8,34 +8,31 @@ and `given` do not end with the number of masked secrets, and these are others:
     ─────────   ─────────────────────────────────────────────────────────────────────────────────────────
     begin       attempt, upstream, warnings at the beginning of the stream
     attempt     the arguments of `ended_fields`
-    read        bytes, attempt, sequence of the next event
+    read        bytes, sequence of the next event
     write       bytes, sequence of the next event
     heartbeat   bytes, sequence of the next event
-    relays      block of relayed reads, attempt
     end         the record of the request
 
 With `capture: metadata` the number of bytes is noted in place of the bytes.
 
-A block of relayed reads is a flat list with `RELAY_VALUES` values for each: its time, its bytes, the sequence
-of the next event before it, its write, and the sequence of the next event after it. The write is the bytes
-that were sent, which may be none; with `capture: metadata` it is the number of all bytes sent so far.
+The note about a relayed read has no kind. It is a tuple: its time, its bytes, the sequence of the next event
+before it, its write, and the sequence of the next event after it. The write is the bytes that were sent,
+which may be none; with `capture: metadata` it is the number of all bytes sent so far.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
 
 from streamweir_gateway.console.attempt_fields import begin_fields, ended_fields
 from streamweir_gateway.console.end_fields import end_fields
 from streamweir_gateway.console.stream_log import HEARTBEAT, RAW, Entry, StreamLog
 from streamweir_gateway.runs.destination import Destination
 
-__all__ = ["RELAY_VALUES", "NotedLog", "relays_of"]
-
-RELAY_VALUES: Final = 5
-"""The values of each relayed read in a block."""
+__all__ = ["NotedLog"]
 
 
 class NotedLog(ABC):
@@ -52,18 +49,25 @@ class NotedLog(ABC):
         self.log = log
         self._destination: Destination | None = None
         """The upstream of the last attempt in the log."""
+        self._attempt = 0
+        """The number of the last attempt in the log; 0 before the first."""
         self._kinds: list[Entry] = []
         """Notes `kind` and `mark` whose read is not known yet."""
         self._reads = self._writes = 0
 
     def take(self, notes: Iterable[Entry]) -> None:
         """Add notes to the log."""
+        for is_relay, group in groupby(notes, _is_relay):
+            if is_relay:
+                self._add_relays([*group])
+            else:
+                self._add_others(group)
+
+    def _add_others(self, notes: Iterable[Entry]) -> None:
         for note in notes:
             kind = note[0]
             if kind in ("kind", "mark"):
                 self._kinds.append(note)
-            elif kind == "relays":
-                self._add_relays(*note[2:])
             else:
                 self.flush()
                 self._add(kind, *note[1:])
@@ -86,9 +90,9 @@ class NotedLog(ABC):
             case "heartbeat":
                 self._add_write(t, parts[0], HEARTBEAT, parts[1])
             case "begin":
-                attempt, destination, warnings = parts
+                self._attempt, destination, warnings = parts
                 before, self._destination = self._destination, destination
-                self.log.add((kind, t, begin_fields(attempt, destination, before, warnings)))
+                self.log.add((kind, t, begin_fields(self._attempt, destination, before, warnings)))
             case "attempt":
                 self.log.add([kind, t, ended_fields(*parts[0]), RAW])
             case "end":
@@ -103,18 +107,17 @@ class NotedLog(ABC):
         return self._reads - 1 if self._reads else None
 
     @abstractmethod
-    def _add_relays(self, block: list[Any], attempt: int) -> None:
-        """Add relayed reads and their writes."""
+    def _add_relays(self, relays: Sequence[Any]) -> None:
+        """Add relayed reads that follow each other, and their writes."""
 
     @abstractmethod
-    def _add_read(self, now: float, read: Any, attempt: int, sequence: int) -> None:
-        """Add a read."""
+    def _add_read(self, now: float, read: Any, sequence: int) -> None:
+        """Add a read of the present attempt."""
 
     @abstractmethod
     def _add_write(self, now: float, write: Any, read: int | None, sequence: int | None) -> None:
         """Add a write; `read` is the number of the read before it."""
 
 
-def relays_of(block: list[Any]) -> list[tuple[Any, ...]]:
-    """Return the relayed reads in a block, each as a tuple of its values."""
-    return [*zip(*[iter(block)] * RELAY_VALUES, strict=True)]
+def _is_relay(note: Entry) -> bool:
+    return type(note[0]) is float

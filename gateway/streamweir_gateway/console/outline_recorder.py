@@ -10,9 +10,8 @@ from streamweir.events import Event, Warning
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.console.log_mask import LogMask
-from streamweir_gateway.console.noted_log import RELAY_VALUES
 from streamweir_gateway.console.outline_log import OutlineLog
-from streamweir_gateway.console.request_recorder import RequestRecorder
+from streamweir_gateway.console.request_recorder import MOST_NOTES, RequestRecorder
 from streamweir_gateway.console.stream_log import StreamLog
 from streamweir_gateway.console.text_changes import change_of
 
@@ -41,13 +40,11 @@ class OutlineRecorder(RequestRecorder):
         code = event.message_code if type(event) is Warning else None
         ids = _ids_of(event.meta) if event.meta else None
         notes.append(("kind", monotonic(), 0, sequence, event.type, ids, code))
-        self._block = None
 
     def replaced(self, event: Event, events: Sequence[Event]) -> None:
         """Note whether a text was withheld or left out."""
         if (change := change_of(event, events)) is not None:
             self._notes.append(("mark", monotonic(), {"what": change}))
-            self._block = None
 
     def dropped(self) -> None:
         """Note that events followed the end."""
@@ -69,18 +66,17 @@ class OutlineRecorder(RequestRecorder):
     def _note_read(self, data: bytes) -> None:
         if data:
             assert self._position is not None, "an attempt has begun"
-            self._add(("read", monotonic(), len(data), self.attempt, self._position.written))
+            self._add(("read", monotonic(), len(data), self._position.written))
 
     def _relay_noter(self) -> Callable[[float, bytes, int], None]:
-        delivery, position, most = self.delivery, self._position, self.settings.most_relays * RELAY_VALUES
+        delivery, position, notes = self.delivery, self._position, self._notes
         assert delivery is not None, "a relayed read has been delivered"
         assert position is not None, "an attempt has begun"
 
         def note(now: float, data: bytes, before: int) -> None:
-            block = self._block
-            if block is None or len(block) >= most:
-                block = self._new_block(now)
-            block += now, len(data), before, delivery.bytes, position.written
+            if len(notes) >= MOST_NOTES:
+                self._moved()
+            notes.append((now, len(data), before, delivery.bytes, position.written))
 
         return note
 

@@ -23,7 +23,6 @@ class CaptureSettings(NamedTuple):
     Attributes:
         max_bytes: the most bytes of one log.
         most_held: the bytes in notes, or in the body of a request, beyond which they are not held.
-        most_relays: the most relayed reads of one block. It fits into each half of a log.
         config: the hash of the configuration in force.
         mask: finds the secrets of the configuration.
         on_raw: called with a log that has many bytes to mask.
@@ -31,7 +30,6 @@ class CaptureSettings(NamedTuple):
 
     max_bytes: int
     most_held: int
-    most_relays: int
     config: str
     mask: SecretMask
     on_raw: Callable[[Masking], None]

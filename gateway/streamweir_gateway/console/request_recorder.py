@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from starlette.types import Scope
 
@@ -43,12 +43,10 @@ from streamweir_gateway.runs.stream_recorder import AttemptFacts, DeliveryFacts,
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 
-__all__ = ["RequestRecorder"]
+__all__ = ["MOST_NOTES", "RequestRecorder"]
 
-_MOST_NOTES: Final = 64
-"""The most notes that wait before the log takes them, with the next read or write."""
-_VALUE_BYTES: Final = 40
-"""The memory of a value in a block of relayed reads, beside the bytes of reads and writes, about."""
+MOST_NOTES: Final = 256
+"""The notes that wait until the log takes them with the next read or write."""
 _OBJECT_BYTES: Final = 1200
 """The memory of a recorder beside its notes, about."""
 
@@ -63,10 +61,6 @@ class RequestRecorder(RecordedRequest, ABC):
 
     is_raw = True
     mask: LogMask | None = None
-    _block: list[Any] | None = None
-    """The block of relayed reads that the last note has; None if the last note is another one."""
-    _blocks: tuple[list[Any], ...] = ()
-    """All blocks in the notes."""
     _held = 0
     """The bytes of bodies, reads and writes in the notes."""
     _position: Position | None = None
@@ -98,8 +92,7 @@ class RequestRecorder(RecordedRequest, ABC):
     @property
     def size(self) -> int:
         """The bytes of the capture, about."""
-        values = sum(map(len, self._blocks))
-        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + _VALUE_BYTES * values + self._held
+        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + self._held
         return size if self._log is None else size + self._log.log.size
 
     @property
@@ -123,16 +116,15 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def release(self) -> None:
         """Drop the capture of a stream that has ended, because it is not kept. The row does not need it."""
-        self._notes, self._blocks, self._held, self._log, self.mask = [], (), 0, None, None
+        self._notes, self._held, self._log, self.mask = [], 0, None, None
 
     # --- the log --------------------------------------------------------------------------------------------
 
     def _add(self, note: Entry, size: int = 0) -> None:
         """Add a note that holds `size` bytes. If there are many notes, the log takes them first."""
-        if len(self._notes) >= _MOST_NOTES or self._held > self.settings.most_held:
+        if len(self._notes) >= MOST_NOTES or self._held > self.settings.most_held:
             self._moved()
         self._notes.append(note)
-        self._block = None
         self._held += size
 
     @abstractmethod
@@ -153,7 +145,7 @@ class RequestRecorder(RecordedRequest, ABC):
             self._log = self._new_log(self.mask)
         self._log.take(self._notes)
         self._notes.clear()
-        self._block, self._blocks, self._held = None, (), 0
+        self._held = 0
         return self._log
 
     # --- the request ----------------------------------------------------------------------------------------
@@ -230,7 +222,6 @@ class RequestRecorder(RecordedRequest, ABC):
         ended = how_ended(response, facts)
         end = attempt, self.destination, ended, self.record.first_event_ms, error, reason
         self._notes.append(("attempt", monotonic(), end))
-        self._block = None
         if response is not None:  # the delivery refers to it, and `on_relayed` to the delivery
             response.on_read = response.on_relayed = self._response = None
 
@@ -244,13 +235,6 @@ class RequestRecorder(RecordedRequest, ABC):
     def _relay_noter(self) -> Callable[[float, bytes, int], None]:
         """Return the function that notes each read of the present response that has been relayed at once."""
 
-    def _new_block(self, now: float) -> list[Any]:
-        """Begin a block of relayed reads, which further ones extend until another note comes."""
-        block: list[Any] = []
-        self._add(("relays", now, block, self.attempt))
-        self._block, self._blocks = block, (*self._blocks, block)
-        return block
-
     def delivered_by(self, delivery: DeliveryFacts, *, reports_relays: bool = False) -> None:
         """Watch the delivery that sends the stream to the client; see `StreamRecorder`."""
         self.delivery, delivery.watcher = delivery, self
@@ -263,7 +247,6 @@ class RequestRecorder(RecordedRequest, ABC):
         position = self._position
         sequence = None if position is None else position.written
         self._notes.append(("response", monotonic(), (CLIENT_RESPONSE, status, (*headers,)), sequence))
-        self._block = None
 
     @abstractmethod
     def written(self, data: bytes) -> None:

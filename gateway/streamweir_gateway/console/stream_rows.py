@@ -26,9 +26,8 @@ from streamweir.capture.masking import SecretMask
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
 from streamweir_gateway.console.content_recorder import ContentRecorder
-from streamweir_gateway.console.ended_capture import KeptCapture, packed_capture
+from streamweir_gateway.console.ended_capture import EndedCapture, KeptCapture, packed_capture
 from streamweir_gateway.console.masking_queue import MaskingQueue
-from streamweir_gateway.console.outline_log import most_relays
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.raw_captures import RawCaptures
 from streamweir_gateway.console.recorded_request import CaptureSettings
@@ -117,7 +116,6 @@ class StreamRows:
         self._capture = CaptureSettings(
             settings.keep.stream_bytes,
             settings.keep.stream_bytes // _HELD_SHARE,
-            most_relays(settings.keep.stream_bytes),
             self._config,
             mask,
             self._masking.add,
@@ -238,7 +236,7 @@ class StreamRows:
     def find(self, row_id: str) -> KeptCapture | None:
         """Return the capture of a row; None if it is not kept."""
         found = self._shelf.get(row_id)
-        if isinstance(found, RequestRecorder) and found.is_raw:
+        if found is not None and not isinstance(found, EndedCapture) and found.is_raw:
             return self._packed(found)
         return found or next((one for one in self._open.values() if one.row_id == row_id), None)
 
@@ -269,11 +267,11 @@ class StreamRows:
     def _give_way(self) -> None:
         """Drop the oldest captures until the limits hold."""
         for capture, is_for_bytes in self._shelf.shrink():
-            if isinstance(capture, RequestRecorder):
+            if isinstance(capture, EndedCapture):
+                self._masking.discard(capture)
+            else:
                 self._raw.drop(capture)
                 self._release(capture)
-            else:
-                self._masking.discard(capture)
             if is_for_bytes:
                 self._gone.append(capture.row_id)
 

@@ -33,7 +33,7 @@ def recorder(
     *, has_content: bool = True, max_bytes: int = 1 << 20, ids: Meta | None = None
 ) -> RequestRecorder:
     """Return the recorder of a stream that has ended; `ids` are those of an event of an outline."""
-    settings = CaptureSettings(max_bytes, max_bytes // 4, 16, "", SecretMask([SECRET]), lambda _: None)
+    settings = CaptureSettings(max_bytes, max_bytes // 4, "", SecretMask([SECRET]), lambda _: None)
     record = RequestRecord("req_1", "POST", "/chat", answers="standard", framing="sse", reason="done")
     incoming: Any = SimpleNamespace(answers="standard", framing="sse")
     made: RequestRecorder = (ContentRecorder if has_content else OutlineRecorder)(
@@ -42,7 +42,7 @@ def recorder(
     made.asked(incoming, SECRET.encode())
     if isinstance(made, ContentRecorder):
         for number, data in enumerate(READS):
-            made._add(("read", number / 10, data, 1, number), len(data))
+            made._add(("read", number / 10, data, number), len(data))
     elif isinstance(made, OutlineRecorder):
         made.noted(Content("one", meta=ids), 0)
         made.replaced(Content("two"), ())

@@ -14,7 +14,6 @@ from streamweir.capture.masking import SecretMask
 from streamweir.translation.translator import Translator
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import ConsoleConfig
-from streamweir_gateway.console.outline_log import most_relays
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.relays import relays_in
@@ -58,9 +57,7 @@ class Play:
 
     def __init__(self, seed: int, max_bytes: int) -> None:
         self.random = random.Random(seed)
-        settings = CaptureSettings(
-            max_bytes, max_bytes // 4, most_relays(max_bytes), "", SecretMask(()), lambda _: None
-        )
+        settings = CaptureSettings(max_bytes, max_bytes // 4, "", SecretMask(()), lambda _: None)
         record, scope = RequestRecord("req_1", "POST", "/chat"), {"type": "http"}
         self.recorder = OutlineRecorder("row-1", record, settings, scope)
         self.sent = SentBytes()
