@@ -191,6 +191,15 @@ class MessageTemplate:
         holes = sorted([text, *beside])
         return cls(event, frame.event, data, holes) if _fits(data, begin, holes) else None
 
+    def of(self, event: Piece) -> MessageTemplate:
+        """Return the template of the same messages with another event; only if the text alone changes."""
+        other = MessageTemplate.__new__(MessageTemplate)
+        other.event, other._name = event, self._name
+        other._before, other._after = self._before, self._after
+        other._before_size, other._after_size = self._before_size, self._after_size
+        other._ignored_before = other._ignored_after = ()
+        return other
+
     def matches(self, piece: Piece, frame: Frame) -> bool:
         """Return whether this template reads `frame` as the same `piece`."""
         return are_alike(self.event, piece) and self.text_of(frame) == piece.content

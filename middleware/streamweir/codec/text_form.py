@@ -46,10 +46,13 @@ class TextForm:
             fit too. `<text>` is the text, `<ignored>` a string or number that changes and has no meaning;
             `<string>`, `<string_or_null>` and `<number>` are constant. A part that ends with `?` may be
             missing.
+        usual_block: the SSE block of such a message, as most servers write it, up to its end; empty if it
+            differs from stream to stream.
     """
 
-    def __init__(self, *parts: str) -> None:
+    def __init__(self, *parts: str, usual_block: str = "") -> None:
         self._parts = parts
+        self.usual_block = usual_block
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:

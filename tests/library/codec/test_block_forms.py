@@ -119,7 +119,8 @@ def bodies(name: str) -> st.SearchStrategy[list[bytes]]:
     messages_of_body = whole.map(lambda groups: [one for group in groups for one in group]) | st.lists(
         st.one_of(*forms, texts, any_other), max_size=8
     )
-    begin = st.sampled_from([b"data: ", b"data: ", b"data:", b"event: content\ndata: ", b"id: 7\ndata: "])
+    named = [b"event: content\ndata: ", b"event: content_block_delta\ndata: "]
+    begin = st.sampled_from([b"data: ", b"data: ", b"data:", *named, b"id: 7\ndata: "])
     end = st.sampled_from([b"\n\n", b"\n\n", b"\n\n", b"\r\n\r\n", b"\n"])
     return messages_of_body.flatmap(
         lambda found: st.tuples(*(st.tuples(begin, st.just(one), end).map(b"".join) for one in found)).map(

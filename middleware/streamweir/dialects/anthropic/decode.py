@@ -29,7 +29,8 @@ _TYPES: Final = frozenset(
         *("message_delta", "message_stop"),
     }
 )
-_TOKENS: Final = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+_TOKENS: Final = ("input_tokens", "output_tokens")
+_KNOWN_TOKENS: Final = ("prompt_tokens", "completion_tokens")
 _PAUSES: Final = ("pause_turn", "compaction")
 """The stop reasons of a turn that continues when the client sends it back."""
 
@@ -76,7 +77,9 @@ class AnthropicDecoder(Decoder):
     text_fields: ClassVar = TextFields(
         texts=(("delta", "text"), ("delta", "thinking")),
         form=TextForm(
-            '{"type":"content_block_delta","index":<number>,"delta":{"type":"text_delta","text":<text>}}'
+            '{"type":"content_block_delta","index":<number>,"delta":{"type":"text_delta","text":<text>}}',
+            usual_block="event: content_block_delta\ndata: "
+            '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":<text>}}',
         ),
     )
 
@@ -298,14 +301,14 @@ class AnthropicDecoder(Decoder):
         """Note the tokens. Counts are of the whole message, so that later counts replace earlier ones."""
         if not isinstance(usage, dict):
             return ()
-        summary = self._summary
-        rest = None
-        has_others = len(usage) > ("input_tokens" in usage) + ("output_tokens" in usage)
-        if has_others and (others := leftover(usage, _TOKENS)):
-            rest = keep_counts(summary, others, _TOKENS.values())
-        for name, known in _TOKENS.items():
-            if type(count := usage.get(name)) is int and 0 <= count < _MOST:
-                summary[known] = count
+        summary, rest = self._summary, None
+        given, made = usage.get("input_tokens"), usage.get("output_tokens")
+        if len(usage) > (given is not None) + (made is not None) and (others := leftover(usage, _TOKENS)):
+            rest = keep_counts(summary, others, _KNOWN_TOKENS)
+        if type(given) is int and 0 <= given < _MOST:
+            summary["prompt_tokens"] = given
+        if type(made) is int and 0 <= made < _MOST:
+            summary["completion_tokens"] = made
         if "prompt_tokens" in summary and "completion_tokens" in summary:
             summary["total_tokens"] = summary["prompt_tokens"] + summary["completion_tokens"]
         return (custom("usage", rest, self._meta),) if rest else ()

@@ -11,11 +11,13 @@ Any other block, and any block that is cut by the network, is for the parser and
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
+from streamweir.codec.base import Decoder
 from streamweir.codec.block_forms import BLOCK_END, BlockForms
-from streamweir.codec.message_template import Piece, TextFields
-from streamweir.events import SessionEnd
+from streamweir.codec.message_template import TextFields
+from streamweir.events import Content, SessionEnd
 from streamweir.framing import SniffingParser
 from streamweir.translation.items import FrameItems, TextRun
 from streamweir.translation.reading.changing_surroundings import ChangingSurroundings
@@ -98,18 +100,19 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
             items.append((events, None))
             if type(events[-1]) is SessionEnd:
                 break
+            usual = _usual_block(decoder.text_fields)
+            if usual is not None and data.startswith(usual.before, stop):
+                found = None
+                break
     if stop:
         frames.note_empty(empty)
-    around, piece = None, None
+    around = None
     if stop < len(data) and frames.templates.current is None and found is None:
-        piece = decoder.plain_piece
-    if piece is not None:
-        known = _around_text_at(stop, data, piece, decoder.text_fields, parser)
-        texts, end = (None, 0) if known is None else known.run_in(data, stop, tries_all=True)
-        if known is not None and texts is not None:
-            frames.note_texts(known.template)
-            items.append(([TextRun(known.template.event, texts)], None))
-            around, stop = known, end
+        run = _texts_at(stop, data, decoder, parser)
+        if run is not None:
+            around, texts, stop = run
+            frames.note_texts(around.template)
+            items.append(([TextRun(around.template.event, texts)], None))
     if not stop:
         return None
     if parser.chosen is None:
@@ -117,16 +120,37 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
     return FormedBlocks(items, stop, around)
 
 
-def _around_text_at(
-    begin: int, data: bytes, piece: Piece, fields: TextFields | None, parser: SniffingParser
-) -> AnySurroundings | None:
-    """Return the surroundings of the text in a block; None if the block is no text of the declared form."""
-    if fields is None or fields.form is None:
+@lru_cache(maxsize=32)
+def _usual_block(fields: TextFields | None) -> Surroundings | None:
+    """Return the surroundings of the texts of the usual block, which hold no data of any stream; None if the
+    dialect declares no such block.
+    """
+    if fields is None or fields.form is None or not fields.form.usual_block:
         return None
-    found = fields.form.block_at(data, begin, piece, fields)
-    if found is None:
+    block = fields.form.usual_block.replace("<text>", '"text"').encode() + BLOCK_END
+    found = fields.form.block_at(block, 0, Content(""), fields)
+    return None if found is None else Surroundings(*found, BLOCK_END)
+
+
+def _texts_at(
+    begin: int, data: bytes, decoder: Decoder, parser: SniffingParser
+) -> tuple[AnySurroundings, list[str], int] | None:
+    """Return the first texts of the declared form, their surroundings, and the end of the last one; None if
+    the first block is no such text.
+    """
+    piece, fields = decoder.plain_piece, decoder.text_fields
+    if piece is None or fields is None or fields.form is None:
         return None
-    template, before = found
-    if template.is_constant:
-        return Surroundings(template, before, BLOCK_END)
-    return ChangingSurroundings(template, before, BLOCK_END, parser.note_id)
+    usual = _usual_block(fields)
+    if usual is not None and usual.is_first_in(data, begin):
+        around: AnySurroundings = usual.of(piece)
+    elif (found := fields.form.block_at(data, begin, piece, fields)) is not None:
+        template, before = found
+        if template.is_constant:
+            around = Surroundings(template, before, BLOCK_END)
+        else:
+            around = ChangingSurroundings(template, before, BLOCK_END, parser.note_id)
+    else:
+        return None
+    texts, end = around.run_in(data, begin, tries_all=True)
+    return None if texts is None else (around, texts, end)

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from streamweir.codec.message_template import MessageTemplate
+from streamweir.codec.message_template import MessageTemplate, Piece
 from streamweir.translation.reading.separator import Separator, searched_part
 
 __all__ = ["Surroundings", "TextReader", "texts_in_lines", "values_in_lines"]
@@ -102,6 +102,16 @@ class Surroundings(TextReader):
         self._part_size = len(part)
         self._first, self._last = self.before + b'"', b'"' + self._after
         self._begin, self._end = len(self.before), -len(self._after)
+
+    def of(self, event: Piece) -> Surroundings:
+        """Return the same surroundings for texts of another event."""
+        other = Surroundings.__new__(Surroundings)
+        other.template = self.template.of(event)
+        other.before, other.end, other._after = self.before, self.end, self._after
+        other._separator, other._between = self._between_texts(), self._between
+        other._part, other._part_size = self._part, self._part_size
+        other._first, other._last, other._begin, other._end = self._first, self._last, self._begin, self._end
+        return other
 
     def note(self, message: bytes) -> None:
         """Note the message of the latest block; only its text may differ from earlier ones."""
