@@ -53,7 +53,8 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: the decoded event.
         short: returns the digest of a text that is too long.
     """
-    if event.meta is None and (has_short := _SHORT_ONES.get(type(event))) is not None and has_short(event):
+    meta, has_short = event.meta, _SHORT_ONES.get(type(event))
+    if has_short is not None and has_short(event) and (meta is None or not _has_long_value(meta)):
         return event
     if not _may_have_long_names(event):
         return event
@@ -75,6 +76,14 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
     return msgspec.structs.replace(event, **changed) if changed else event
 
 
+def _has_long_value(meta: Meta) -> bool:
+    """Return whether a text in the metadata of an event is too long."""
+    for item in meta.values():  # noqa: SIM110 - a generator takes three times as long
+        if type(item) is str and len(item) > MAX_ID_CHARACTERS:
+            return True
+    return False
+
+
 def _has_short_id_and_name(event: ToolCallStart | ToolCallEnd) -> bool:
     """Return whether the names of a call are short."""
     name = event.tool_name
@@ -90,22 +99,20 @@ def _has_short_name(event: Data) -> bool:
 
 
 _SHORT_ONES: Final[dict[type[Event], Callable[[Any], bool]]] = {
+    SessionStart: lambda event: event.session_id is None,
     SessionEnd: lambda _: True,
     Content: lambda event: event.channel is None,
     ToolCallStart: _has_short_id_and_name,
     ToolCallEnd: _has_short_id_and_name,
     Data: _has_short_name,
 }
-"""By kind of event: returns whether an event without metadata certainly has no long name."""
+"""By kind of event: returns whether an event certainly has no long name outside of its metadata."""
 
 
 def _may_have_long_names(event: Event) -> bool:
     """Return False if no id, name or channel of `event` is too long."""
-    meta = event.meta
-    if meta is not None:
-        for item in meta.values():
-            if type(item) is str and len(item) > MAX_ID_CHARACTERS:
-                return True
+    if event.meta is not None and _has_long_value(event.meta):
+        return True
     if type(event) is Content:
         return event.channel is not None and len(event.channel) > MAX_ID_CHARACTERS
     kind = type(event)

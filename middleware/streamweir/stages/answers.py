@@ -30,7 +30,7 @@ _MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
 
 def is_answer(event: Event) -> bool:
     """Return whether an event is an answer or a part of one (the standard protocol, section 3 rule 8)."""
-    if isinstance(event, (Content, Thinking)):
+    if type(event) is Content or type(event) is Thinking:
         return not is_blank(event.content)
     if type(event) is Data:
         return event.data_type not in _MUTE_DATA or bool(event.is_answer)

@@ -64,6 +64,7 @@ _ALSO_FITTING: Final = frozenset(
 """Further pairs of a reason and an error code that may occur in one failed end."""
 
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_ALL_TOKENS: Final = frozenset(_TOKENS)
 _COUNTS: Final = frozenset({*_TOKENS, "duration_ms"})
 _COUNTED_HERE: Final = frozenset({"tool_calls", "events"})
 """The counts of a summary that are not the upstream's."""
@@ -134,10 +135,12 @@ def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
     known: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for key, value in summary.items():
-        if value is None or key in _COUNTED_HERE:
+        if type(value) is int and key in _COUNTS and 0 <= value < _TOO_LARGE:  # nearly all
+            known[key] = value
+        elif value is None or key in _COUNTED_HERE:
             continue
-        if key in _COUNTS and (type(value) is int or type(value) is float) and 0 <= value < _TOO_LARGE:
-            known[key] = value if type(value) is int else round(value)
+        elif type(value) is float and key in _COUNTS and 0 <= value < _TOO_LARGE:
+            known[key] = round(value)
         elif key == "finish_reason" and value in FINISH_REASONS:
             known[key] = value
         else:
@@ -153,6 +156,8 @@ def token_counts(summary: Mapping[str, Any]) -> dict[str, int]:
 
 def _with_third_count(known: dict[str, Any]) -> dict[str, Any]:
     """Return the summary with the token count that follows from the two others."""
+    if known.keys() >= _ALL_TOKENS:
+        return known
     prompt, completion, total = known.get(_TOKENS[0]), known.get(_TOKENS[1]), known.get(_TOKENS[2])
     if total is None:
         if prompt is not None and completion is not None:

@@ -297,15 +297,12 @@ class Lifecycle:
 
     def _start(self, event: Event) -> Sequence[Event]:
         self.started = True
-        given = event.session_id if isinstance(event, SessionStart) else None
+        given = event.session_id if type(event) is SessionStart else None
         meta = opening_meta(event) if event.meta else None
-        start = SessionStart(
-            session_id=given or (meta or {}).get("session_id") or self._session_id,
-            request_id=self._request_id,
-            upstream=self._upstream,
-            meta=meta,
-        )
-        self.session_id, self.thread_id = start.session_id, (meta or {}).get("thread_id")
+        if meta is not None:
+            given, self.thread_id = given or meta.get("session_id"), meta.get("thread_id")
+        self.session_id = session_id = given or self._session_id
+        start = SessionStart(session_id, self._request_id, upstream=self._upstream, meta=meta)
         return (start, *self.take_waiting()) if self.waiting else (start,)
 
     def take_waiting(self) -> Sequence[Warning]:
@@ -380,16 +377,15 @@ class Lifecycle:
         )
 
     def _session_end(self, event: SessionEnd) -> SessionEnd:
-        summary, rest = split_summary(event.summary) if event.summary else ({}, {})
-        meta = event.meta
-        if rest and event.status != "error":
-            meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
-        self.ended = self._position.ended = True
-        self.reason = fitting_reason(event)
-        self.summary = summary = {
-            "duration_ms": max(0, self._position.now - self._position.began),
-            **summary,
-            "tool_calls": self._tool_calls,
-            "events": self._position.written + 1,
-        }
+        position, meta = self._position, event.meta
+        lasted = position.now - position.began
+        summary: dict[str, Any] = {"duration_ms": lasted if lasted > 0 else 0}
+        if event.summary:
+            known, rest = split_summary(event.summary)
+            summary.update(known)
+            if rest and event.status != "error":
+                meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
+        summary["tool_calls"], summary["events"] = self._tool_calls, position.written + 1
+        self.ended = position.ended = True
+        self.reason, self.summary = fitting_reason(event), summary
         return SessionEnd(status=event.status, reason=self.reason, summary=summary, meta=meta)

@@ -320,13 +320,14 @@ class StreamWriter:
 
     def _prepared(self, event: Event, stamp: Stamp) -> Event | None:
         """Return `event` adapted to this client; None if the client gets no part of it."""
+        kind = type(event)
+        if kind is SessionEnd or kind is Error:
+            return self._prepared_end(event, stamp)  # type: ignore[arg-type]
         if isinstance(event, SessionStart):
             source = self._source
             self._encoder.writes_extra = source is not None and source.dialect is self._dialect
             self._encoder.upstream = event.upstream or ""
             return event
-        if isinstance(event, SessionEnd | Error):
-            return self._prepared_end(event, stamp)
         match event:
             case Content():
                 text = event if self._carries_opaque else without_opaque(event)

@@ -34,10 +34,11 @@ _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in 
 _BLOCK: Final = b'id: %d\ndata: %b%b,"metadata":{"request_id":%b,"timestamp":%d,"sequence":%d%b\n\n'
 """The block of an event: sequence, beginning, data, request id, time, sequence, end."""
 
+_COMPLETED: Final = b'{"content":"","is_complete":true}'
+"""The data of `COMPLETION`."""
 _COMPLETION: Final = (
-    b'id: %%d\ndata: %b{"content":"","is_complete":true},'
-    b'"metadata":{"request_id":%%b,"timestamp":%%d,"sequence":%%d}}\n\n'
-) % _STARTS[Content]
+    b'id: %%d\ndata: %b%b,"metadata":{"request_id":%%b,"timestamp":%%d,"sequence":%%d}}\n\n'
+) % (_STARTS[Content], _COMPLETED)
 """The block of `COMPLETION`."""
 
 _SESSION_START: Final = b'{"session_id":%%b,"request_id":%%b,"protocol":%b}' % write_json(PROTOCOL_VERSION)
@@ -128,6 +129,8 @@ class StandardEncoder(Encoder):
             return _COMPLETION % (place, written_id, stamp.timestamp, place)
         if type(event) is SessionStart and _is_usual(event, stamp):
             data = _SESSION_START % (write_json(event.session_id), written_id)
+        elif kind is Content and event == Content("", is_complete=True, meta=event.meta):
+            data = _COMPLETED
         else:
             data = write_json(_end_data(event) if type(event) is SessionEnd else wire_data(event))
         return _BLOCK % (place, _STARTS[kind], data, written_id, stamp.timestamp, place, end)

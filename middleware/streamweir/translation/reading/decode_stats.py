@@ -48,8 +48,9 @@ class DecodeStats:
                 set `has_any`.
         """
         first = events[0] if events else None
-        if type(first) is Content and first.content:  # nearly all
-            self.has_any = True
+        is_alone = len(events) == 1 and not is_complete
+        if (type(first) is Content and first.content) or (type(first) is SessionStart and is_alone):
+            self.has_any = True  # nearly all
             return
         if len(events) == 1:
             known = () if type(first) is Data and first.unknown else events
