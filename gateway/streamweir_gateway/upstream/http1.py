@@ -134,7 +134,7 @@ class ResponseParser:
 
         Bytes of the body before a fault are returned, and `failure` is set.
         """
-        if self._is_over():
+        if self.is_complete or self.failure is not None:
             self.may_be_reused = False  # the upstream sends bytes that were not asked for
             return b""
         is_first = self._parser is None

@@ -74,12 +74,12 @@ class CopyingLog(EventLog, FrameSink):
         *others, last = batch.stored
         lines = [with_copied(line, b"", 0) for line in others]
         lines.append(with_copied(last, self._unstored, self._place))
-        stored = JoinedLines(b"\n".join(lines), len(lines))
         self._place += len(self._unstored)
         self._unstored, self._given = b"", 0
-        return batch._replace(
-            stored=stored,
-            size=stored.size,
+        return msgspec.structs.replace(
+            batch,
+            stored=JoinedLines(b"\n".join(lines), len(lines)),
+            size=sum(map(len, lines)),
             copied=new,
             place=place,
             frame_ends=self._taken_ends(),

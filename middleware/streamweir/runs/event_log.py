@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from streamweir.events import Content, Event, SessionStart, Stamp, Thinking
 from streamweir.runs.joined_lines import JoinedLines
@@ -17,7 +19,7 @@ LogItem: TypeAlias = tuple[Stamp, Event | TextRun]
 """An event, or a text run, with the stamp of its first event."""
 
 
-class Batch(NamedTuple):
+class Batch(msgspec.Struct, frozen=True):
     """Events that follow each other, such as those of one upstream read.
 
     Attributes:
@@ -58,9 +60,7 @@ class Batch(NamedTuple):
         items: list[LogItem] | None = []
         for batch in batches:
             items = None if items is None or batch.items is None else [*items, *batch.items]
-        stored = JoinedLines()
-        for batch in batches:
-            stored.extend(JoinedLines.of(batch.stored))
+        stored = [line for batch in batches for line in batch.stored]
         size = sum(batch.size for batch in batches)
         parts = [batch.copied for batch in batches if batch.copied is not None]
         if 0 < len(parts) < len(batches):  # the stored events say which of them have frames
@@ -90,8 +90,9 @@ class EventLog:
         """Return the events since the last call; None if there are no events."""
         if not self._stored:
             return None
-        stored = JoinedLines(b"\n".join(self._stored), self._end - self._at)
-        batch = Batch(self._at, self._end, stored, self._items, stored.size)
+        stored, total = b"\n".join(self._stored), self._end - self._at
+        size = len(stored) - total + 1
+        batch = Batch(self._at, self._end, JoinedLines(stored, total), self._items, size)
         self._at = self._end
         self._stored, self._items = [], []
         return batch

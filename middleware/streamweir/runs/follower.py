@@ -17,6 +17,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from streamweir.runs.event_log import Batch
 
 __all__ = ["MAX_BUFFERED_BYTES", "Follower", "Taker"]
@@ -72,7 +74,7 @@ class Follower:
             return
         if self._bytes + batch.size > MAX_BUFFERED_BYTES and self._batches:
             if self.is_first:
-                batch = batch._replace(items=None)  # the stored form takes less memory
+                batch = replace(batch, items=None)  # the stored form takes less memory
             else:
                 self._discard()
                 _wake(self._waiting)

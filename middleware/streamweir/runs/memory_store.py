@@ -17,9 +17,9 @@ from streamweir.metadata import unix_milliseconds
 from streamweir.options.run_defaults import STORE_BYTES, STORE_RUNS
 from streamweir.options.sizes import parse_size
 from streamweir.runs.eager_append import Stored
-from streamweir.runs.joined_lines import JoinedLines
+from streamweir.runs.line_blocks import LineBlocks
 from streamweir.runs.memory_values import MemoryValues
-from streamweir.runs.store import MAX_FOUND, RunLost, RunState, Signals, StoreFull, page_of
+from streamweir.runs.store import MAX_FOUND, PAGE_EVENTS, RunLost, RunState, Signals, StoreFull, page_of
 
 __all__ = ["MemoryStore"]
 
@@ -144,23 +144,23 @@ class MemoryStore:
         running = stored.ended_at is None
         owned = running and time.monotonic() < stored.owned_until
         state: Final = "running" if running else "ended"
-        return RunState(stored.about, len(stored.events), state, owned, stored.ended_at)
+        return RunState(stored.about, stored.events.total, state, owned, stored.ended_at)
 
     async def read(self, run: str, at: int) -> Sequence[bytes]:
         """See `RunStore.read`."""
         stored = self._run(run)
-        return [] if stored is None else page_of(stored.events, at)
+        return [] if stored is None else page_of(stored.events.between(at, at + PAGE_EVENTS), 0)
 
     async def wait(self, run: str, at: int, seconds: float) -> None:
         """See `RunStore.wait`."""
         with anyio.move_on_after(seconds), self._listening(run):
-            while (stored := self._run(run)) is not None and stored.is_running and len(stored.events) <= at:
+            while (stored := self._run(run)) is not None and stored.is_running and stored.events.total <= at:
                 await self._waiting[run][0].wait()
 
     async def seize(self, run: str, at: int, events: Sequence[bytes], *, ttl: float) -> bool:
         """See `RunStore.seize`."""
         stored = self._run(run)
-        if stored is None or not stored.is_running or len(stored.events) != at:
+        if stored is None or not stored.is_running or stored.events.total != at:
             return False
         if time.monotonic() < stored.owned_until:
             return False
@@ -247,11 +247,10 @@ class MemoryStore:
         self._running.move_to_end(run)
 
     def _store(self, run: str, stored: _StoredRun, events: Sequence[bytes]) -> None:
-        lines = events if isinstance(events, JoinedLines) else JoinedLines.of(events)
-        size = lines.memory
+        size = LineBlocks.memory_of(events)
         if self._bytes + self._values.size + size > self._max_bytes:  # `_is_over`, without a call per event
             self._evict(size, keeping=run)
-        stored.events.extend(lines)
+        stored.events.extend(events, size)
         stored.size += size
         self._bytes += size
 
@@ -323,7 +322,7 @@ class _StoredRun:
     token: str | None
     about: bytes
     size: int
-    events: JoinedLines = field(default_factory=JoinedLines)
+    events: LineBlocks = field(default_factory=LineBlocks)
     keys: list[str] = field(default_factory=list)
     gone: bool = False
     cancelled: bool = False
@@ -337,7 +336,9 @@ class _StoredRun:
         return self.ended_at is None and not self.gone
 
     def ends_with(self, at: int, events: Sequence[bytes]) -> bool:
-        return at + len(events) == len(self.events) and self.events[at:] == list(events)
+        return at + len(events) == self.events.total and self.events.between(at, at + len(events)) == [
+            *events
+        ]
 
     def keep(self, seconds: float) -> None:
         self.expires = time.monotonic() + seconds
@@ -345,7 +346,7 @@ class _StoredRun:
     def free(self) -> int:
         """Drop the events; return the number of bytes that they took."""
         freed = self.events.memory
-        self.events = JoinedLines()
+        self.events = LineBlocks()
         self.size -= freed
         self.gone = True
         return freed

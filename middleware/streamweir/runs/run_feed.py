@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
 from streamweir.errors import ErrorInfo, Reason, error_info
 from streamweir.events import Error, Event, SessionEnd, Stamp
 from streamweir.metadata import unix_milliseconds
@@ -180,7 +182,7 @@ class RunFeed:
     def _write_copied_event(self, batch: Batch, sink: CopiedWriter) -> None:
         copied = copied_in(batch.stored[0])
         if copied is not None:
-            self._write_copied(batch._replace(copied=copied[0], place=copied[1]), sink)
+            self._write_copied(replace(batch, copied=copied[0], place=copied[1]), sink)
             return
         for stamp, item in self._items(batch):
             for event in _single(item):

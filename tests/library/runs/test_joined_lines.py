@@ -1,7 +1,6 @@
-"""Joined lines behave like the list of the same lines, however they were put together."""
+"""Lines of a run in memory are those that were appended, joined or not."""
 
 import tracemalloc
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -9,48 +8,48 @@ from hypothesis import strategies as st
 
 from streamweir.runs import MemoryStore
 from streamweir.runs.joined_lines import JoinedLines
+from streamweir.runs.line_blocks import LineBlocks
 
 LINE = st.binary(min_size=1, max_size=12).filter(lambda line: b"\n" not in line)
-BLOCKS = st.lists(st.lists(LINE, min_size=1, max_size=5), max_size=6)
-PLACE = st.none() | st.integers(-40, 40)
+LINES = st.lists(LINE, min_size=1, max_size=5)
+PLACE = st.integers(0, 40)
 
 
-def _joined(blocks: Sequence[Sequence[bytes]]) -> JoinedLines:
-    lines = JoinedLines()
-    for block in blocks:
-        lines.extend(JoinedLines(b"\n".join(block), len(block)))
-    return lines
+def _joined(lines: list[bytes]) -> JoinedLines:
+    return JoinedLines(b"\n".join(lines), len(lines))
 
 
-@given(BLOCKS, BLOCKS, PLACE, PLACE, PLACE.filter(lambda step: step != 0))
-def test_joined_lines_are_the_list_of_the_lines(
-    first: list[list[bytes]],
-    then: list[list[bytes]],
-    start: int | None,
-    stop: int | None,
-    step: int | None,
+@given(LINES, st.none() | st.integers(-6, 6), st.none() | st.integers(-6, 6))
+def test_joined_lines_equal_the_list_of_the_lines(
+    lines: list[bytes], start: int | None, stop: int | None
 ) -> None:
-    joined = _joined(first)
-    joined.extend(_joined(then))
-    lines = [line for block in [*first, *then] for line in block]
+    joined = _joined(lines)
     assert [*joined] == lines
     assert len(joined) == len(lines)
-    assert [joined[at] for at in range(-len(lines), len(lines))] == lines * 2
     assert joined[start:stop] == lines[start:stop]
-    assert joined[start:stop:step] == lines[start:stop:step]
-    assert joined.size == sum(map(len, lines))
-
-
-def test_missing_line_raises_an_index_error() -> None:
+    assert [joined[at] for at in range(-len(lines), len(lines))] == lines * 2
     with pytest.raises(IndexError):
-        _joined([[b"a", b"b"]])[2]
+        joined[len(lines)]
 
 
-def test_lines_of_a_list_may_hold_line_ends() -> None:
-    lines = [b'{\n"a": 1}', b"{}"]
-    joined = JoinedLines.of(lines)
-    assert [*joined] == lines
-    assert JoinedLines.of(joined) is joined
+@given(st.lists(st.tuples(LINES, st.booleans()), max_size=6), PLACE, PLACE)
+def test_blocks_give_the_lines_between_two_places(
+    appended: list[tuple[list[bytes], bool]], start: int, stop: int
+) -> None:
+    blocks = LineBlocks()
+    for lines, is_joined in appended:
+        several = _joined(lines) if is_joined else lines
+        blocks.extend(several, LineBlocks.memory_of(several))
+    lines = [line for several, _ in appended for line in several]
+    assert blocks.total == len(lines)
+    assert blocks.between(start, stop) == lines[start:stop]
+    assert blocks.memory >= sum(map(len, lines))
+
+
+def test_lines_of_a_list_keep_their_line_ends() -> None:
+    lines, blocks = [b'{\n"a": 1}', b"{}"], LineBlocks()
+    blocks.extend(lines, LineBlocks.memory_of(lines))
+    assert blocks.between(0, 9) == lines
 
 
 @pytest.mark.anyio
@@ -63,10 +62,9 @@ async def test_stored_events_take_no_more_memory_than_counted(together: int) -> 
         before = tracemalloc.get_traced_memory()[0]
         counted = store._bytes
         for at in range(0, 12_000, together):
-            block = b"\n".join(
-                b'[1790000000000,"content","%06d and more",{}]' % (at + i) for i in range(together)
-            )
-            await store.append("run", "t", at, JoinedLines(block, together), ttl=60)
+            lines = [b'[1790000000000,"content","%06d and more",{}]' % (at + i) for i in range(together)]
+            await store.append("run", "t", at, _joined(lines), ttl=60)
+            del lines
         taken = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
