@@ -208,6 +208,19 @@ class Decoder:
                 return count
         return len(texts)
 
+    def accepts_thoughts(self, ids: Sequence[str], texts: Sequence[str]) -> int:
+        """Note consecutive messages that differ from the last one only in text and id; see `TextFields.ids`.
+
+        Args:
+            ids: the id of each message.
+            texts: the text of each message.
+
+        Returns:
+            The number of messages before the first one that has to be decoded.
+        """
+        del ids
+        return len(texts)
+
     @property
     def shown_form(self) -> Options:
         """The options with which an encoder writes frames that look like those of this stream."""

@@ -7,6 +7,7 @@ from typing import Final, cast
 from streamweir.classification.failure_signs import reports_failure
 from streamweir.codec.growing_template import GrowingTemplate, is_whole_text
 from streamweir.codec.message_template import CountingTemplate, MessageTemplate, Piece, TextFields, are_alike
+from streamweir.codec.thought_template import ThoughtTemplates
 from streamweir.events import Content, Error, Event, SessionEnd, Thinking
 from streamweir.framing import Frame
 
@@ -52,6 +53,8 @@ class MessageTemplates:
         takes_whole: whole texts have templates, too; may be cleared before the first message.
         stays: the template stays in force behind a message that means one event other than a text or an end.
         is_text: the message that was noted last is a text, with the template in force if there is one.
+        thoughts: the template of thoughts that are messages of their own; None if the dialect has none. May
+            be set to None before the first message.
     """
 
     __slots__ = (
@@ -66,6 +69,7 @@ class MessageTemplates:
         "is_text",
         "stays",
         "takes_whole",
+        "thoughts",
     )
 
     def __init__(self, fields: TextFields | None) -> None:
@@ -75,6 +79,7 @@ class MessageTemplates:
         self._growing: GrowingTemplate | None = None
         """The template of the latest whole text, which may not be in force yet."""
         self._growing_left = _MOST_GROWING
+        self.thoughts = ThoughtTemplates(fields) if fields is not None and fields.ids else None
         self.is_text = False
         self._piece: Piece | None = None
         self._frame = NO_FRAME
@@ -96,6 +101,8 @@ class MessageTemplates:
         if type(event) not in TEXTS:
             self.note_other(event)
             return
+        if self.thoughts is not None:
+            self.thoughts.note(frame, event)
         piece, last = _piece_of(event), self._piece
         self.is_text = piece is not None
         if piece is None:
@@ -120,6 +127,8 @@ class MessageTemplates:
     def note_other(self, event: Event | None) -> None:
         """Note that a message was decoded to another event than a text, to no event, or to several."""
         self.is_text = False
+        if self.thoughts is not None:
+            self.thoughts.note(NO_FRAME, event)
         self._piece, self._frame, self._row = None, NO_FRAME, 0
         if not self.stays or event is None or type(event) in ENDS:
             self.current = None

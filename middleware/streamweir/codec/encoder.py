@@ -158,6 +158,15 @@ class Encoder:
         del event, stamp
         return None
 
+    def thought_template(self, event: Thinking, stamp: Stamp) -> FrameTemplate | None:
+        """Return the template of thoughts like `event` that differ in their text and their `message_id`.
+
+        Its numbers are those of `template_numbers`; the place of the id has the key `MESSAGE_ID`. None if
+        such thoughts have to be written one by one.
+        """
+        del event, stamp
+        return None
+
     def sse_block(self, event: Event, stamp: Stamp) -> bytes | None:
         """Return the SSE block of an event: the bytes of the frames that `encode` would return.
 

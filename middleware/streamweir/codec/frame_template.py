@@ -24,7 +24,7 @@ import msgspec
 from streamweir.events import Stamp
 from streamweir.jsontext import one_line, write_json
 
-__all__ = ["POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number", "later_numbers"]
+__all__ = ["MESSAGE_ID", "POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number", "later_numbers"]
 
 SAMPLE_SIZE: Final = 3
 """For this number of texts or fewer, it takes longer to find the template than the template saves."""
@@ -33,6 +33,9 @@ _NUL: Final = b"\0"
 _PLACE: Final = re.compile(rb"%[bd]")
 _PIECE: Final = 64 << 10
 """The number of characters of a long text that are written in one step."""
+
+MESSAGE_ID: Final = "\0message_id"
+"""The key of the id of a message, in the template of thoughts that are messages of their own."""
 
 Number = tuple[int, int]
 """A number in the frame of a text, and the difference to this number in the frame of the next text."""
@@ -168,9 +171,21 @@ class FrameTemplate:
         lines = (lines if lines.isascii() else one_line(lines))[:-1]
         for _, key in self._numbers:
             if numbers[key][1]:
-                return self._joined(lines.split(b"\n"), numbers)
+                return self._joined(lines.split(b"\n"), numbers, [])
         begin, end = self._around or self._edges(numbers)
         return b"".join((begin, lines.replace(b"\n", end + begin), end))
+
+    def write_thoughts(
+        self, texts: Sequence[str], ids: Sequence[str], numbers: Mapping[str, Number]
+    ) -> bytes:
+        """Return the frames of texts that are messages of their own; see `write`.
+
+        Args:
+            texts: the text of each frame.
+            ids: the id of the message of each frame.
+            numbers: the numbers of the first frame.
+        """
+        return self._joined(_strings(texts), numbers, _strings(ids))
 
     def _edges(self, numbers: Mapping[str, Number]) -> tuple[bytes, bytes]:
         """Return the bytes of a frame before and after its text."""
@@ -180,8 +195,8 @@ class FrameTemplate:
             self._around = begin, end
         return begin, end
 
-    def _joined(self, texts: list[bytes], numbers: Mapping[str, Number]) -> bytes:
-        """Return frames that differ in their numbers, too; `texts` are JSON."""
+    def _joined(self, texts: list[bytes], numbers: Mapping[str, Number], ids: list[bytes]) -> bytes:
+        """Return frames that differ in their numbers, too; `texts` and the ids of messages are JSON."""
         *frame, end = self._parts or self._split()
         width = len(frame)
         written: dict[Number, list[bytes]] = {}
@@ -189,6 +204,9 @@ class FrameTemplate:
         parts[0] = self._begin
         parts[2 * self._text_place + 1 :: width] = texts
         for place, key in self._numbers:
+            if key == MESSAGE_ID:
+                parts[2 * place + 1 :: width] = ids
+                continue
             if (column := written.get(number := numbers[key])) is None:
                 column = written[number] = _decimals(*number, len(texts))
             parts[2 * place + 1 :: width] = column
@@ -209,6 +227,12 @@ class FrameTemplate:
 def later_numbers(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
     """Return the numbers in a frame that comes this many frames later."""
     return {key: (number + frames * step, step) for key, (number, step) in numbers.items()}
+
+
+def _strings(texts: Sequence[str]) -> list[bytes]:
+    """Return the JSON of each text."""
+    lines = _lines(texts)
+    return (lines if lines.isascii() else one_line(lines))[:-1].split(b"\n")
 
 
 def _decimals(first: int, step: int, count: int) -> list[bytes]:

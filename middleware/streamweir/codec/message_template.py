@@ -21,12 +21,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import msgspec
 
+from streamweir.codec.holes import Hole, fits, hole_at, paths_in, text_hole
 from streamweir.codec.message_path import Path, value_at
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Thinking
@@ -36,19 +37,12 @@ from streamweir.jsontext import parse_json, write_json
 if TYPE_CHECKING:
     from streamweir.codec.text_form import TextForm
 
-__all__ = ["CountingTemplate", "Hole", "MessageTemplate", "Path", "Piece", "TextFields", "are_alike"]
+__all__ = ["CountingTemplate", "MessageTemplate", "Path", "Piece", "TextFields", "are_alike"]
 
 Piece = Content | Thinking
 """An event that holds one more piece of text and nothing else."""
 
-_STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
-_NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
-_A_STRING: Final = re.compile(rb'"\s*+:\s*+(%b)' % _STRING, re.DOTALL)
-_A_STRING_OR_NUMBER: Final = re.compile(rb'"\s*+:\s*+(%b|%b)' % (_STRING, _NUMBER), re.DOTALL)
-"""Matches the rest of a key and the value after it; the group holds the value."""
 _NO_PREFIX: Final = re.compile(rb"")
-_PROBE: Final = "another text"
-_OTHER: Final = 7041776
 
 _text: Final = msgspec.json.Decoder(str).decode
 _ignored: Final = msgspec.json.Decoder(int | float | str).decode
@@ -79,6 +73,9 @@ class TextFields:
         grows: a message may hold all of the text so far (`whole` is `snapshot`). If one was read as only
             that, the same message with a longer text is read as only the longer text, unless
             `Decoder.accepts_text` returns False for the new part.
+        ids: the places of the ids of messages. If a message was read as only a piece of thinking whose
+            `message_id` is the text at one of them, then the same message with another text and another id is
+            read as only that piece with that id, unless `Decoder.accepts_thoughts` stops before it.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (a declaration)
@@ -92,6 +89,7 @@ class TextFields:
         form: TextForm | None = None,
         is_stateless: bool = False,
         grows: bool = False,
+        ids: tuple[Path, ...] = (),
     ) -> None:
         self.texts = texts
         self.form = form
@@ -102,6 +100,7 @@ class TextFields:
         self.usual = usual
         self.is_stateless = is_stateless
         self.grows = grows
+        self.ids = ids
 
     @cached_property
     def known(self) -> tuple[MessageTemplate, ...]:
@@ -113,15 +112,6 @@ class TextFields:
         spellings = (write_json(usual), json.dumps(usual).encode())
         templates = (MessageTemplate.learn(Frame(data), Content(text), self) for data in spellings)
         return tuple(template for template in templates if template is not None)
-
-
-class Hole(NamedTuple):
-    """A value that changes from message to message: its place in the bytes, and its path in the message."""
-
-    begin: int
-    end: int
-    path: Path
-    is_text: bool
 
 
 class MessageTemplate:
@@ -182,14 +172,14 @@ class MessageTemplate:
             message = parse_json(data[begin:])[0] if begin else frame.json()
         except MalformedEvent:  # bare text, where a dialect takes that
             return None
-        texts = [path for path in _in(data, fields.texts) if value_at(message, path) == event.content]
-        text = _text_hole(data, begin, texts[0]) if len(texts) == 1 else None
+        texts = [path for path in paths_in(data, fields.texts) if value_at(message, path) == event.content]
+        text = text_hole(data, begin, texts[0]) if len(texts) == 1 else None
         if text is None:
             return None
-        ignored = [path for path in _in(data, fields.ignored) if value_at(message, path) is not None]
-        beside = [hole for path in ignored if (hole := _hole(data, path, is_text=False))]
+        ignored = [path for path in paths_in(data, fields.ignored) if value_at(message, path) is not None]
+        beside = [hole for path in ignored if (hole := hole_at(data, path, is_text=False))]
         holes = sorted([text, *beside])
-        return cls(event, frame.event, data, holes) if _fits(data, begin, holes) else None
+        return cls(event, frame.event, data, holes) if fits(data, begin, holes) else None
 
     def of(self, event: Piece) -> MessageTemplate:
         """Return the template of the same messages with another event; only if the text alone changes."""
@@ -303,53 +293,3 @@ class CountingTemplate(MessageTemplate):
 def are_alike(one: Piece, other: Piece) -> bool:
     """Return whether two pieces of text differ only in their text."""
     return one.meta == other.meta and one.with_text(other.content) == other
-
-
-def _text_hole(data: bytes, begin: int, path: Path) -> Hole | None:
-    """Return the place of the text at `path` of the JSON that starts at `begin`; None if uncertain."""
-    if path:
-        return _hole(data, path, is_text=True)
-    return Hole(begin, len(data.rstrip()), path, is_text=True)
-
-
-def _hole(data: bytes, path: Path, *, is_text: bool) -> Hole | None:
-    """Return the bytes of the value at `path`, found by its key; None unless only one place is possible."""
-    key = _key_at(path)
-    value = _A_STRING if is_text else _A_STRING_OR_NUMBER
-    found, at = None, data.find(key)
-    while at >= 0:
-        end = at + len(key)
-        if match := value.match(data, end - 1):
-            if found is not None:
-                return None
-            found, end = match, match.end()
-        at = data.find(key, end)
-    return None if found is None else Hole(*found.span(1), path, is_text)
-
-
-@cache
-def _key_at(path: Path) -> bytes:
-    """Return the last key of a path, in the form in which a message holds it."""
-    return b'"%b"' % next(part for part in reversed(path) if isinstance(part, str)).encode()
-
-
-def _fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
-    """Return whether the holes are the places of the values.
-
-    This is tested by parsing a message with other values in the holes.
-    """
-    probe = data
-    for hole in reversed(holes):
-        value = b'"%b"' % _PROBE.encode() if hole.is_text else b"%d" % _OTHER
-        probe = probe[: hole.begin] + value + probe[hole.end :]
-    try:
-        message, repaired = parse_json(probe[begin:])
-    except MalformedEvent:
-        return False
-    found = [value_at(message, hole.path) for hole in holes]
-    return not repaired and found == [_PROBE if hole.is_text else _OTHER for hole in holes]
-
-
-def _in(data: bytes, paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the paths at which `data` may have a value: their last key occurs in it."""
-    return (path for path in paths if not path or data.find(_key_at(path)) >= 0)

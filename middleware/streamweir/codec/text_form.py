@@ -16,7 +16,8 @@ from typing import Final
 import msgspec
 
 from streamweir.codec.block_forms import BLOCK_END, STRICT_PLACES, block_expression, message_expression
-from streamweir.codec.message_template import Hole, MessageTemplate, Piece, TextFields
+from streamweir.codec.holes import Hole
+from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
 from streamweir.framing import Frame
 from streamweir.framing.event_names import remembered_name
 

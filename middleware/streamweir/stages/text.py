@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from sys import getsizeof
 from typing import ClassVar, Final, Literal, get_args
-from zlib import crc32
 
 import msgspec
 
-from streamweir.codec.completion import COMPLETION
 from streamweir.errors import ConfigurationError
 from streamweir.events import (
     Content,
@@ -29,7 +26,18 @@ from streamweir.events import (
     ids_of,
 )
 from streamweir.options.limits import EVENT_BYTES
+from streamweir.stages.deferred_thoughts import DeferredThoughts
 from streamweir.stages.sanitizer import ErrorSanitizer
+from streamweir.stages.sent_message import (
+    MessageKey,
+    SentMessage,
+    bit_of,
+    completion,
+    is_open,
+    key_of,
+    renamed,
+    room_of,
+)
 from streamweir.stages.text_digest import KEPT_CHARACTERS, TextDigest
 
 __all__ = ["FullText", "TextDeduplication"]
@@ -37,38 +45,10 @@ __all__ = ["FullText", "TextDeduplication"]
 FullText = Literal["dedupe", "append", "replace"]
 _FULL_TEXTS: Final = frozenset(get_args(FullText))
 
-_MESSAGE: Final = 1200
-"""Bytes that a message kept as length and hash takes, without its ids."""
-
 _TEXTS_PER_ROOM: Final = 256
+_DEFERRED_PER_ROOM: Final = 32
 KEPT_AS_TEXT: Final = 16
 """The number of messages kept as text, for exact comparison; older ones are kept as length and hash."""
-
-_FORGOTTEN_BITS: Final = 1 << 12
-"""Bits of the set of messages completed to make room, which are never taken for new ones."""
-
-_Key = tuple[str | None, str | None, bool]
-"""Message id, channel, and whether it is the thinking of that message."""
-
-_UNNAMED: Final[_Key] = (None, None, False)
-"""The key of a message without an id in the default channel."""
-
-
-class _Message(msgspec.Struct):
-    """The text of one message that has been sent."""
-
-    all: TextDigest
-    meta: Meta | None
-    tools_before_segment: int
-    segment: TextDigest | None = None
-    """The text since the last tool call; None if that is the whole text."""
-    got_text: bool = False
-    """The message has had text, even if a replacement has removed it since: the client has it."""
-    completed: bool = False
-    copied_as: str | None = None
-    """The id under which the whole text came again, its own id or another; None if it came in pieces only."""
-    number: int = 1
-    """The number of messages under the upstream's id, this one included."""
 
 
 class TextDeduplication:
@@ -90,8 +70,11 @@ class TextDeduplication:
     handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
     _tools = 0
-    _current: _Message | None = None
+    _current: SentMessage | None = None
     _forgotten = 0
+    _has_content = False
+    """A message of the answer has begun."""
+    _deferred: DeferredThoughts | None = None
     _highest_number = 1
 
     def __init__(
@@ -103,13 +86,17 @@ class TextDeduplication:
         self._sanitizer = sanitizer
         kept = room // _TEXTS_PER_ROOM
         self._kept_characters = kept if kept < KEPT_CHARACTERS else KEPT_CHARACTERS
+        self._room = room
         self._left = room // 2
-        self._messages: dict[_Key, _Message] = {}
+        self._deferred = None  # read for each event, which takes longer on the class
+        self._messages: dict[MessageKey, SentMessage] = {}
         """The messages in the order of their beginning."""
 
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return the new part of `event`, None if all is new; before the end, complete all messages."""
         kind = type(event)
+        if self._deferred is not None and kind is not SessionEnd:
+            self._remember_deferred()
         if kind is Content or kind is Thinking:  # nearly all: a `match` would cost as much as the rest
             passed = self._text(event)  # type: ignore[arg-type]
             return passed if passed is None or passed else self._rest_of(event)  # type: ignore[arg-type]
@@ -120,7 +107,7 @@ class TextDeduplication:
         return None
 
     def _text(self, event: Content | Thinking) -> Iterable[Event] | None:
-        key = _key(event)
+        key = key_of(event)
         message = self._messages.get(key)
         if message is None:
             if self._left < 0 and self._messages:
@@ -144,6 +131,33 @@ class TextDeduplication:
         self._trace(message, event.content)
         return None if event.content else ()
 
+    @property
+    def may_defer(self) -> bool:
+        """Whether `defer` may be called: no text of an answer has come, which may have to be completed."""
+        return not self._has_content
+
+    def defer(self, event: Thinking, ids: Sequence[str], texts: Sequence[str]) -> None:
+        """Note pieces of thinking, each of a message of its own, which this stage passes unchanged.
+
+        They are remembered like others when a further text or call comes. The end of a stream needs none.
+
+        Args:
+            event: a piece with their common fields.
+            ids: the id of each message.
+            texts: the text of each piece; none is empty.
+        """
+        if self._deferred is None:
+            self._deferred = DeferredThoughts(self._room // _DEFERRED_PER_ROOM)
+        self._deferred.add(event, ids, texts)
+        for thought in self._deferred.take(excess=True):
+            self._text(thought)
+
+    def _remember_deferred(self) -> None:
+        """Remember the thoughts that were deferred."""
+        deferred, self._deferred = self._deferred, None
+        for thought in deferred.take(excess=False) if deferred else ():
+            self._text(thought)
+
     def go_on(self, text: str) -> None:
         """Note more text of the message whose piece was the last event."""
         message = self._current
@@ -154,17 +168,17 @@ class TextDeduplication:
 
     def continues(self, event: Content | Thinking) -> bool:
         """Return whether the whole text `event` is exactly what was sent; `go_on` may then follow it."""
-        message = self._messages.get(_key(event))
+        message = self._messages.get(key_of(event))
         if message is None or not message.all.is_exactly(event.content):
             return False
         self._current = message
         return True
 
-    def _last_beside(self, key: _Key) -> _Key | None:
+    def _last_beside(self, key: MessageKey) -> MessageKey | None:
         """Return the key of the last message in the channel of `key`."""
         return next((known for known in reversed(self._messages) if known[1:] == key[1:]), None)
 
-    def _is_copy(self, event: Content | Thinking, key: _Key) -> bool:
+    def _is_copy(self, event: Content | Thinking, key: MessageKey) -> bool:
         """Return whether a whole message under a new id repeats the last message, which came in pieces.
 
         A graph may write the answer of its model into its state as a separate message. Only one copy counts:
@@ -181,7 +195,7 @@ class TextDeduplication:
 
     def _repeat_of_another(self, event: Content) -> Iterable[Event]:
         """Return the new part of a text that repeats another message, if exactly one of the two has an id."""
-        key = _key(event)
+        key = key_of(event)
         last = self._last_beside(key)
         message = self._messages.get(last) if last is not None else None
         if (
@@ -197,7 +211,7 @@ class TextDeduplication:
             meta["message_id"] = last[0]
         return self._whole(msgspec.structs.replace(event, meta=meta or None), message)
 
-    def _piece(self, event: Content, message: _Message) -> Iterable[Event] | None:
+    def _piece(self, event: Content, message: SentMessage) -> Iterable[Event] | None:
         text, ends = event.content, event.is_complete is True
         if not text and (message.completed or not ends):
             return ()
@@ -206,9 +220,9 @@ class TextDeduplication:
         self._current = message
         self._trace(message, text)
         message.completed = ends
-        return None if message.number == 1 else (_renamed(event, message),)
+        return None if message.number == 1 else (renamed(event, message),)
 
-    def _whole(self, event: Content | Thinking, message: _Message) -> Iterable[Event]:
+    def _whole(self, event: Content | Thinking, message: SentMessage) -> Iterable[Event]:
         text = event.content
         if not text:
             return self._settle(event, message, "")
@@ -226,13 +240,13 @@ class TextDeduplication:
             return self._replace(event, message)
         return self._settle(event, self._open(event), text)  # thinking knows no `replace`: it is said anew
 
-    def _new_since_tools(self, message: _Message, text: str) -> str | None:
+    def _new_since_tools(self, message: SentMessage, text: str) -> str | None:
         """Return the part of `text` that is new since the last tool call; all if none of it was sent."""
         if message.tools_before_segment == self._tools:
             return None if message.segment is None else message.segment.new_part(text)
         return None if message.all.shares_beginning(text) else text
 
-    def _replace(self, event: Content, message: _Message) -> Iterable[Event]:
+    def _replace(self, event: Content, message: SentMessage) -> Iterable[Event]:
         if self._full_text != "replace":
             new = message.all.new_part(event.content)
             if new is not None:
@@ -243,9 +257,9 @@ class TextDeduplication:
         fresh.completed = message.completed or bool(event.is_complete)  # which nothing but this may follow
         ends = True if fresh.completed else event.is_complete
         replaced = msgspec.structs.replace(event, op="replace", whole=None, is_complete=ends)
-        return (replaced if fresh.number == 1 else _renamed(replaced, fresh),)
+        return (replaced if fresh.number == 1 else renamed(replaced, fresh),)
 
-    def _settle(self, event: Content | Thinking, message: _Message, new: str) -> Iterable[Event]:
+    def _settle(self, event: Content | Thinking, message: SentMessage, new: str) -> Iterable[Event]:
         """Send `new` in place of the text of `event`, and end the message if the event ends it."""
         if isinstance(event, Thinking):
             self._trace(message, new)
@@ -258,9 +272,9 @@ class TextDeduplication:
         self._trace(message, new)
         message.completed = bool(ends)
         settled = msgspec.structs.replace(event, content=new, op=None, whole=None)
-        return (settled if message.number == 1 else _renamed(settled, message),)
+        return (settled if message.number == 1 else renamed(settled, message),)
 
-    def _trace(self, message: _Message, text: str) -> None:
+    def _trace(self, message: SentMessage, text: str) -> None:
         if not text:
             return
         if message.tools_before_segment != self._tools:
@@ -271,33 +285,34 @@ class TextDeduplication:
         if message.segment is not None:
             message.segment.append(text)
 
-    def _begin(self, event: Content | Thinking, key: _Key) -> _Message:
+    def _begin(self, event: Content | Thinking, key: MessageKey) -> SentMessage:
         """Open a new message; a message that was completed to make room is continued under another id."""
         message = self._open_new(event, key)
-        if self._forgotten and key[0] and not key[2] and self._forgotten & _bit_of(key):
+        if self._forgotten and key[0] and not key[2] and self._forgotten & bit_of(key):
             self._number(message, self._highest_number + 1)
         return message
 
-    def _number(self, message: _Message, number: int) -> None:
+    def _number(self, message: SentMessage, number: int) -> None:
         message.number = number
         self._highest_number = max(self._highest_number, number)
 
-    def _open(self, event: Content | Thinking) -> _Message:
-        key = _key(event)
+    def _open(self, event: Content | Thinking) -> SentMessage:
+        key = key_of(event)
         if key in self._messages:
             self._drop(key)
         return self._open_new(event, key)
 
-    def _open_new(self, event: Content | Thinking, key: _Key) -> _Message:
+    def _open_new(self, event: Content | Thinking, key: MessageKey) -> SentMessage:
         meta = None if event.meta is None else ids_of(event.meta)
-        message = _Message(TextDigest(self._kept_characters), meta, self._tools)
+        message = SentMessage(TextDigest(self._kept_characters), meta, self._tools)
         self._messages[key] = message
-        self._left -= _room_of(key, message)
+        self._has_content = self._has_content or not key[2]
+        self._left -= room_of(key, message)
         if len(self._messages) > KEPT_AS_TEXT:
             self._compact_older()
         return message
 
-    def _reopen(self, event: Content, over: _Message) -> _Message:
+    def _reopen(self, event: Content, over: SentMessage) -> SentMessage:
         """Return a new message with a new id, because text continues after the end of the message."""
         message = self._open(event)
         if event.meta and "message_id" in event.meta:
@@ -313,13 +328,13 @@ class TextDeduplication:
     def _forget_oldest(self) -> Iterable[Event]:
         key, message = next(iter(self._messages.items()))
         self._drop(key)
-        self._forgotten |= _bit_of(key)
-        return (_completion(key, message),) if _is_open(key, message) else ()
+        self._forgotten |= bit_of(key)
+        return (completion(key, message),) if is_open(key, message) else ()
 
-    def _drop(self, key: _Key) -> None:
+    def _drop(self, key: MessageKey) -> None:
         message = self._messages.pop(key, None)
         if message is not None:
-            self._left += _room_of(key, message)
+            self._left += room_of(key, message)
 
     def _rest_of(self, event: Content | Thinking) -> Iterable[Event]:
         """Return the opaque value or the extra fields of an event whose text is not new."""
@@ -336,61 +351,13 @@ class TextDeduplication:
         if isinstance(event, Thinking):
             return msgspec.structs.replace(event, content="", whole=None)
         alone = msgspec.structs.replace(event, content="", op=None, whole=None, is_complete=None)
-        message = self._messages.get(_key(event))
-        return alone if message is None else _renamed(alone, message)
+        message = self._messages.get(key_of(event))
+        return alone if message is None else renamed(alone, message)
 
     def _complete_all(self) -> Sequence[Event]:
         ends: list[Event] = []
         for key, message in self._messages.items():
-            if _is_open(key, message):
-                ends.append(_completion(key, message))
+            if is_open(key, message):
+                ends.append(completion(key, message))
         self._messages.clear()
         return ends
-
-
-def _room_of(key: _Key, message: _Message) -> int:
-    room = _MESSAGE
-    if key is _UNNAMED and message.meta is None:
-        return room
-    for name in key[:2]:
-        if name is not None:
-            room += getsizeof(name)
-    for value in message.meta.values() if message.meta else ():
-        if isinstance(value, str):
-            room += getsizeof(value)
-    return room
-
-
-def _bit_of(key: _Key) -> int:
-    return 1 << crc32(f"{key[0]} {key[1]}".encode("utf-8", "surrogatepass")) % _FORGOTTEN_BITS
-
-
-def _key(event: Content | Thinking) -> _Key:
-    if event.meta is None and type(event) is Content and event.channel is None:
-        return _UNNAMED
-    message_id = event.meta.get("message_id") if event.meta else None
-    return (message_id, event.channel, False) if type(event) is Content else (message_id, None, True)
-
-
-def _renamed(event: Content, message: _Message) -> Content:
-    """Return `event` under the client's id of `message`, because an earlier message had the upstream's id."""
-    meta = _own_meta(event.meta, message.number)
-    return msgspec.structs.replace(event, meta=meta)
-
-
-def _own_meta(meta: Meta | None, number: int) -> Meta | None:
-    if number == 1 or not meta:
-        return meta
-    return {**meta, "message_id": f"{meta.get('message_id')}_{number}"}
-
-
-def _is_open(key: _Key, message: _Message) -> bool:
-    """Return whether clients still expect the end of a message. Thinking has no end."""
-    return message.got_text and not (message.completed or key[2])
-
-
-def _completion(key: _Key, message: _Message) -> Event:
-    if key is _UNNAMED and message.meta is None:
-        return COMPLETION
-    meta = message.meta if message.number == 1 else _own_meta(message.meta, message.number)
-    return Content("", is_complete=True, channel=key[1], meta=meta)

@@ -12,7 +12,7 @@ from streamweir.capture import begins_capture, parse_captures
 from streamweir.errors import ProtocolError
 from streamweir.events import Content, Interaction, SessionEnd, Thinking
 from streamweir.testing.stream import assert_valid_stream
-from streamweir.translation.items import StreamItem, TextRun, items_of
+from streamweir.translation.items import StreamItem, TextRun, ThoughtRun, items_of
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.translator import Translator
 
@@ -191,7 +191,7 @@ def _is_text(item: StreamItem) -> bool:
     """Return whether an item is a piece of text that does not repeat earlier text."""
     if isinstance(item, Content | Thinking):
         return bool(item.content) and item.whole is None
-    return isinstance(item, TextRun)
+    return isinstance(item, TextRun | ThoughtRun)
 
 
 def _places(body: bytes) -> list[tuple[int, bool]]:

@@ -1,4 +1,4 @@
-"""The items that a reader yields and a pipeline takes: events, text runs, and events marked as safe."""
+"""The items that a reader yields and a pipeline takes: events, runs of texts, and events marked as safe."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ __all__ = [
     "SafeEvent",
     "StreamItem",
     "TextRun",
+    "ThoughtRun",
     "collected",
     "events_of",
     "frame_of_run",
@@ -56,13 +57,47 @@ class TextRun(msgspec.Struct, frozen=True, gc=False):
 
 
 @final
+class ThoughtRun(msgspec.Struct, frozen=True, gc=False):
+    """A run of thoughts that differ in their text and in the id of their message.
+
+    Attributes:
+        event: an event with the common fields. Its metadata has a `message_id` and no `extra`.
+        ids: the id of each text; none is empty or too long for an event.
+        texts: the texts; neither the list nor a text is empty.
+    """
+
+    event: Thinking
+    ids: list[str]
+    texts: list[str]
+
+    def __iter__(self) -> Iterator[Thinking]:
+        """Yield the events of the run."""
+        stage, meta = self.event.stage, self.event.meta or {}
+        for name, text in zip(self.ids, self.texts, strict=True):
+            yield Thinking(text, stage, meta={**meta, "message_id": name})
+
+    @property
+    def first(self) -> Thinking:
+        """The first event of the run."""
+        return next(iter(self))
+
+    def begins(self, count: int) -> ThoughtRun:
+        """Return the first `count` thoughts."""
+        return ThoughtRun(self.event, self.ids[:count], self.texts[:count])
+
+    def rest(self, count: int) -> ThoughtRun:
+        """Return the thoughts behind the first `count`."""
+        return ThoughtRun(self.event, self.ids[count:], self.texts[count:]) if count else self
+
+
+@final
 class SafeEvent(msgspec.Struct, frozen=True, gc=False):
     """An event made in this process whose texts are safe already: the sanitizer passes it unchanged."""
 
     event: Event
 
 
-StreamItem: TypeAlias = Event | TextRun | SafeEvent
+StreamItem: TypeAlias = Event | TextRun | ThoughtRun | SafeEvent
 
 FrameItems: TypeAlias = tuple[Sequence[StreamItem], Frame | None]
 """The items that were read from one frame, with the frame.
@@ -104,7 +139,7 @@ def items_of(read: Iterable[FrameItems]) -> Iterator[StreamItem]:
 def events_of(read: Iterable[FrameItems]) -> Iterator[Event]:
     """Yield the single events that were read, without their frames."""
     for item in items_of(read):
-        if isinstance(item, TextRun):
+        if isinstance(item, TextRun | ThoughtRun):
             yield from item
         else:
             yield item.event if isinstance(item, SafeEvent) else item

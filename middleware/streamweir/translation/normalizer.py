@@ -101,13 +101,13 @@ class StreamNormalizer:
     @property
     def tokens(self) -> dict[str, int]:
         """The token counts that the upstream has reported until now, those of its end included."""
-        reported, summary = self.reader.tokens, self.pipeline.summary
+        reported, summary = self.reader.tokens, self.pipeline.lifecycle.summary
         return token_counts({**reported, **summary}) if reported or summary else {}
 
     @property
     def complete(self) -> bool:
         """Whether there is soft evidence of the end, so silence is no failure."""
-        return self.reader.complete or self.pipeline.has_failed
+        return self.reader.complete or self.pipeline.lifecycle.has_failed
 
     @property
     def waits(self) -> bool:
@@ -115,7 +115,7 @@ class StreamNormalizer:
         pauses = self.reader.pauses
         if pauses is not None:
             return pauses
-        return self.pipeline.pauses and not self.reader.complete
+        return self.pipeline.lifecycle.pauses and not self.reader.complete
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the body."""
@@ -242,7 +242,7 @@ class StreamNormalizer:
         if info.reason not in _OURS:
             self.read_rest(info)
             self.push_held_end()
-            if self.reader.complete or self.pipeline.waits_for_person:
+            if self.reader.complete or self.pipeline.lifecycle.waits_for_person:
                 self._take_last_words()
         self.pipeline.end(info)
 
@@ -363,7 +363,7 @@ class StreamNormalizer:
         """
         reader, pipeline = self.reader, self.pipeline
         asks = pipeline.waits_for_answer
-        has_call = pipeline.tools.has_open and not pipeline.waits_for_person
+        has_call = pipeline.tools.has_open and not pipeline.lifecycle.waits_for_person
         is_cut_off = not reader.complete and (not reader.started or reader.cut_off or has_call)
         summary = None
         for event in reader.conclude():

@@ -16,6 +16,7 @@ from streamweir.translation.fold import LIMIT
 from streamweir.translation.folded_writer import FoldedWriter
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.run_writer import RunWriter
+from streamweir.translation.thought_writer import ThoughtWriter
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir.translation.writer import StreamWriter
 
@@ -85,4 +86,4 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     if verbatim and source is not None and source.dialect in (None, dialect) and dialect.name != "standard":
         source.keep_frames(LINE_FRAMINGS if follows else (framing, chosen), of=dialect)
         return VerbatimWriter(dialect, encoder, chosen, source, framing, follows)
-    return StreamWriter(dialect, encoder, chosen, source)
+    return ThoughtWriter(dialect, encoder, chosen, source)

@@ -118,7 +118,7 @@ def _about_silence(stream: StreamNormalizer, speaks: str) -> str | None:
     """Return a hint about a stream that ended properly without an answer; None for any other stream."""
     stats = stream.reader.frames.stats
     ended_well = stream.pipeline.reason in ("done", "interaction")
-    if not ended_well or stream.pipeline.has_answer or not stats.messages:
+    if not ended_well or stream.pipeline.lifecycle.has_answer or not stats.messages:
         return None
     number = stats.messages
     silence = f"nothing was said in {number} event{'s' if number > 1 else ''}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from streamweir.codec.short_names import with_short_names
@@ -26,10 +26,11 @@ from streamweir.stages import (
     routes,
 )
 from streamweir.translation.growing_runs import piece_of
-from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.translation.items import SafeEvent, StreamItem, TextRun, ThoughtRun
 from streamweir.translation.pipeline_watcher import PipelineWatcher, note_rest
 from streamweir.translation.run_sinks import finish_all, has_one_writer, write_run_to_all
 from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, raise_apart
+from streamweir.translation.thought_writer import write_at_once
 
 __all__ = ["Pipeline"]
 
@@ -65,6 +66,7 @@ class Pipeline:
     Attributes:
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
+        lifecycle: the last of the stages.
         stages: the stages, in the order of `_STAGES`. `tools` and `questions` are two of them.
         last: the type of the last event that was pushed.
         watcher: learns what the stages do; None: no watcher. Set it before the first event.
@@ -124,39 +126,14 @@ class Pipeline:
         return self.lifecycle.reason
 
     @property
-    def summary(self) -> Mapping[str, Any]:
-        """The summary of `session_end`; empty before it."""
-        return self.lifecycle.summary
-
-    @property
     def error(self) -> ErrorInfo | None:
         """The terminal error of the stream; None without one."""
         return self.lifecycle.error
 
     @property
-    def has_failed(self) -> bool:
-        """Whether the terminal error has been written, and the end waits for the upstream's own end."""
-        return self.lifecycle.has_failed
-
-    @property
     def waits_for_answer(self) -> bool:
         """Whether a question to a person, or a call for the client, is open."""
         return self.lifecycle.waits_for_answer or bool(self.questions.held)
-
-    @property
-    def waits_for_person(self) -> bool:
-        """Whether a question to a person is open. Calls for the client do not count."""
-        return self.lifecycle.waits_for_person
-
-    @property
-    def pauses(self) -> bool:
-        """Whether a person was asked, and no part of an answer has been pushed since."""
-        return self.lifecycle.pauses
-
-    @property
-    def has_answer(self) -> bool:
-        """Whether an answer, or a part of one, has been pushed; see `Lifecycle.has_answer`."""
-        return self.lifecycle.has_answer
 
     def add_sink(self, sink: EventSink) -> None:
         """Pass every event to `sink`, from the next one on."""
@@ -239,6 +216,9 @@ class Pipeline:
                     elif type(item) is SafeEvent:
                         event = item.event
                         self._push(event, _BEHIND_SANITIZER)
+                    elif type(item) is ThoughtRun:
+                        self._push_thoughts(item, event)
+                        event = item.event
                     else:
                         event = item
                         self._push(with_short_names(event), 0)
@@ -367,6 +347,24 @@ class Pipeline:
         if not self.lifecycle.has_failed:
             for event in run if run.whole else (run.event.with_text("".join(run.texts)),):
                 self._push(with_short_names(event), 0, run)
+
+    def _push_thoughts(self, run: ThoughtRun, last: Event | None) -> None:
+        """Push thoughts: at once behind such a thought if nothing waits. `last` was pushed last, if known."""
+        position = self.position
+        if self._piece is not run.event:
+            if last is not run.event:
+                last, run = run.first, run.rest(1)
+                self._push(with_short_names(last), 0)
+            may_go_on = position.is_quiet and self.lifecycle.has_answer and not self.lifecycle.pauses
+            if may_go_on and with_short_names(last) is last and self.watcher is None:
+                self._piece = run.event
+        if self._piece is run.event and run.texts:
+            stamp = Stamp(self.request_id, position.written, position.now)
+            if write_at_once(run, self._only_sink, self._texts, stamp):
+                position.written += len(run.texts)
+                return
+        for event in run:
+            self._push(with_short_names(event), 0)
 
     def _write_run(self, event: Content | Thinking, run: TextRun) -> None:
         """Write the texts of a run that has gone through the stages as `event`."""

@@ -89,7 +89,7 @@ def test_pipeline_opaque_alone_is_no_answer() -> None:
     pipeline = Pipeline((), request_id="req_1")
     pipeline.push(Thinking("", opaque=SIGNED))
     pipeline.push(Content("", opaque=SIGNED))
-    assert not pipeline.has_answer
+    assert not pipeline.lifecycle.has_answer
     assert find_output([Thinking("", opaque=SIGNED), Content("", opaque=SIGNED)], None, None) is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal
 
@@ -81,7 +81,17 @@ class A2aDecoder(Decoder):
             ("result", "status", "message", "parts", 0, "text"),
             ("result", "statusUpdate", "status", "message", "parts", 0, "text"),
             ("statusUpdate", "status", "message", "parts", 0, "text"),
-        )
+        ),
+        ignored=(
+            ("result", "status", "timestamp"),
+            ("result", "statusUpdate", "status", "timestamp"),
+            ("statusUpdate", "status", "timestamp"),
+        ),
+        ids=(
+            ("result", "status", "message", "messageId"),
+            ("result", "statusUpdate", "status", "message", "messageId"),
+            ("statusUpdate", "status", "message", "messageId"),
+        ),
     )
 
     def __init__(self) -> None:
@@ -116,6 +126,10 @@ class A2aDecoder(Decoder):
         if not isinstance(message, dict):
             return (custom("message", message),)
         return self._read(message)
+
+    def accepts_thoughts(self, ids: Sequence[str], texts: Sequence[str]) -> int:
+        """Note reports; stop before one that was sent before, or that repeats the report before it."""
+        return self._progress.accept(ids, texts)
 
     def close(self) -> Iterable[Event]:
         """Return the end: a body is whole if a final state has arrived or the agent waits for an answer."""

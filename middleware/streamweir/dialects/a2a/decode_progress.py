@@ -6,8 +6,8 @@ agents may stream their answer in such messages, which then look exactly like re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, message_meta, text_of
 from streamweir.dialects.a2a.decode_adk import is_asked, is_output
@@ -25,6 +25,9 @@ from streamweir.events import Content, Event, Meta, Status, Thinking
 from streamweir.ids import RecentIds
 
 __all__ = ["Progress"]
+
+_NO_TEXT: Final = "\0"
+"""A text with which hardly any report begins; one that does is read."""
 
 
 class Progress:
@@ -71,6 +74,42 @@ class Progress:
             yield Content(text, meta={**(meta or {}), **(message_meta(message_id) or {})})
         else:
             yield from self._events(message_id, text, meta)
+
+    def accept(self, ids: Sequence[str], texts: Sequence[str]) -> int:
+        """Note reports that `read` would yield as thinking with their own ids and nothing else.
+
+        Returns:
+            The number of reports before the first one that has to be read.
+        """
+        count = 0 if self._has_grown else self._new_among(texts)
+        if not count:
+            return 0
+        if not self._seen.add_new(ids[:count]):
+            count = self._new_in(ids[:count])
+        if count:
+            self._last = (ids[count - 1], texts[count - 1])
+        return count
+
+    def _new_among(self, texts: Sequence[str]) -> int:
+        """Return the number of texts before the first one that is too long to remember, or that begins with
+        the text before it.
+        """
+        before = (self._last[1] or _NO_TEXT, *texts[:-1])
+        begin_alike = map(str.startswith, texts, before)
+        if max(map(len, texts)) <= self._longest and True not in begin_alike:
+            return len(texts)
+        for count, (last, text) in enumerate(zip(before, texts, strict=True)):
+            if text.startswith(last) or len(text) > self._longest:
+                return count
+        return len(texts)
+
+    def _new_in(self, ids: Sequence[str]) -> int:
+        """Remember ids up to the first one that is known; return how many these are."""
+        for count, message_id in enumerate(ids):
+            if message_id in self._seen:
+                return count
+            self._seen.add(message_id, None)
+        return len(ids)
 
     def _events(self, message_id: str, text: str, meta: Meta | None) -> Iterator[Event]:
         if self._becomes == "status":

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.completion import COMPLETION
-from streamweir.codec.frame_template import FrameTemplate, Number
+from streamweir.codec.frame_template import MESSAGE_ID, FrameTemplate, Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.dialects.standard.encode_first_version import in_first_version
 from streamweir.events import (
@@ -63,6 +63,12 @@ template.
 _TEXT_NUMBERS: Final = ("sequence", None, "timestamp", "sequence")
 """The values that change in the block of a text, in their order; None is the text."""
 
+_THOUGHT_VALUES: Final = (*_TEXT_NUMBERS, MESSAGE_ID)
+"""The values that change in the block of a thought that is a message of its own."""
+_MARK: Final = "\0id"
+_WRITTEN_MARK: Final = write_json(_MARK)
+"""Stands for the id of a message until its place is found."""
+
 
 class StandardEncoder(Encoder):
     """Writes the standard protocol.
@@ -101,6 +107,10 @@ class StandardEncoder(Encoder):
     _template: FrameTemplate | None = None
     """The template of the latest plain text; `_text_meta` is its metadata."""
     _text_meta: Meta | None = None
+    _thought: Thinking | None = None
+    """The latest event given to `thought_template`; `_thoughts` is its template for `_thought_id`."""
+    _thoughts: FrameTemplate | None = None
+    _thought_id = b""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
         """Return the single frame of `event`. Fields that all events of one read share are encoded once."""
@@ -152,6 +162,24 @@ class StandardEncoder(Encoder):
         fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :].replace(b"%", b"%%")
         begin = b'%b,"metadata":{"request_id":%b' % (fields, written_id)
         return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS, _values_of)
+
+    def thought_template(self, event: Thinking, stamp: Stamp) -> FrameTemplate | None:
+        """Return the template of a thought: that of a text, with the id in the metadata of the upstream."""
+        meta = event.meta
+        if self.options or not meta or not _OWN_PLACES.isdisjoint(meta):
+            return None
+        written_id = self._written_id(stamp)
+        if self._thought is event and self._thought_id is written_id:
+            return self._thoughts
+        metadata = write_json({**meta, "message_id": _MARK})[1:].replace(b"%", b"%%")
+        if metadata.count(_WRITTEN_MARK) != 1:
+            return None
+        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :].replace(b"%", b"%%")
+        begin = b'%b,"metadata":{"request_id":%b' % (fields, written_id.replace(b"%", b"%%"))
+        end = b",%b}" % metadata.replace(_WRITTEN_MARK, b"%b")
+        self._thoughts = FrameTemplate(_TEXT % (_STARTS[Thinking], begin, end), _THOUGHT_VALUES)
+        self._thought, self._thought_id = event, written_id
+        return self._thoughts
 
     def _begin_read(self, stamp: Stamp) -> None:
         """Encode the fields that are equal in all events of one read."""

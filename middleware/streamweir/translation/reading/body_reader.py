@@ -15,6 +15,7 @@ from streamweir.translation.reading.empty_frames import GAP_BYTES
 from streamweir.translation.reading.formed_blocks import FormedBlocks, begin_with_usual, has_form, read_formed
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, may_begin_block
+from streamweir.translation.reading.thought_blocks import ThoughtReader
 
 __all__ = ["BodyReader"]
 
@@ -61,6 +62,7 @@ class BodyReader:
         self._frames = frames
         self._limit = limit
         self._blocks = TextBlocks()
+        self._thoughts = ThoughtReader(frames)
         self.around = self.next_around = None  # read for each event, which takes longer on the class
         self._unread = b""
         self._only_frame: Callable[[bytes], Frame | None] | None = None
@@ -130,9 +132,8 @@ class BodyReader:
         if self._frames.is_under_way:
             self._only_frame = self.parser.finder_of_only_frame
         next_around, is_tried = self.next_around, self.around is not None
-        is_short = len(data) < _SHORT and (
-            next_around is None or not (self._unread or data.startswith(next_around.before))
-        )
+        may_go_on = next_around is not None and (self._unread or data.startswith(next_around.before))
+        is_short = len(data) < _SHORT and not (may_go_on or self._thoughts.may_begin(data))
         self.around = self.next_around = None
         if self._unread:
             data, self._unread = self._unread + data, b""
@@ -147,9 +148,8 @@ class BodyReader:
         parser = self.parser
         if self._unread or len(data) > self._limit or parser.raw_in or not parser.is_at_boundary:
             return None
-        if (formed := read_formed(data, self._frames, parser)) is None:
-            return None
-        return self._begun(formed, data)
+        formed = read_formed(data, self._frames, parser)
+        return None if formed is None else self._begun(formed, data)
 
     def expect_texts(self, fields: TextFields) -> None:
         """Note that the body may begin with the usual texts of its dialect; call it before the first byte."""
@@ -158,15 +158,9 @@ class BodyReader:
     def _begin_with_texts(self, data: bytes) -> Iterable[FrameItems] | None:
         """Return the items of a first read that begins with usual texts; None for any other read."""
         usual, self._usual = self._usual, None
-        if usual is None or len(data) > self._limit:
-            return None
-        begun = begin_with_usual(data, self._frames, usual)
-        if begun is None:
-            return None
-        around, texts, stop = begun
-        self.parser.note_sse_blocks()
-        run = self.as_read(around.template, texts, data[:stop])
-        return self._begun(FormedBlocks((run,), stop, around), data)
+        may_begin = usual is not None and len(data) <= self._limit
+        begun = begin_with_usual(data, self._frames, usual, self.parser) if usual and may_begin else None
+        return None if begun is None else self._begun(begun, data)
 
     def _begun(self, formed: FormedBlocks, data: bytes) -> Iterable[FrameItems]:
         """Return the items of the first blocks of `data`, and of the rest, read like a later read."""
@@ -197,7 +191,8 @@ class BodyReader:
         if only_frame is None or (around is None and self.next_around is not None):
             return None
         is_formed = forms is not None and len(data) <= forms.longest and has_form(data, self._frames, forms)
-        if is_formed or (frame := only_frame(data)) is None:
+        is_thought = self._frames.templates.thoughts is not None and self._thoughts.may_begin(data)
+        if is_formed or is_thought or (frame := only_frame(data)) is None:
             return None
         return self._read_alone(frame, data, around)
 
@@ -237,7 +232,13 @@ class BodyReader:
         while begin < size:
             template = templates.current
             around = None if self.has_ended else blocks.around(template)
-            if around is None:
+            if around is None and templates.thoughts and (known := self._thoughts.template_for(parser)):
+                run, stop = self._thoughts.read(known, data, begin, parser)
+                if run is not None:
+                    yield [run], None
+                    begin = stop
+                    continue
+            elif around is None:
                 stop = blocks.end_of_probe(template, data, begin, parser.framing)
             elif parser.is_at_boundary:
                 tries_all = tries_all and not (is_tried and data.endswith(around.end))
@@ -374,9 +375,8 @@ class BodyReader:
             frame: the last frame in them, if it is a text that may be learned from; None: learn nothing.
         """
         known = self._blocks.around(current)
-        if known is None and (frame is None or self._blocks.is_given_up(current)):
-            return
-        if not self.parser.is_at_boundary:
+        is_unknown = known is None and (frame is None or self._blocks.is_given_up(current))
+        if is_unknown or not self.parser.is_at_boundary:
             return
         decoder = self._frames.decoder
         may_miss = not (self.has_ended or decoder is None or decoder.judges_texts)

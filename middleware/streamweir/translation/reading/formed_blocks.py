@@ -18,7 +18,7 @@ from streamweir.codec.base import Decoder
 from streamweir.codec.block_forms import BLOCK_END, BlockForms
 from streamweir.codec.message_template import TextFields
 from streamweir.events import Content, SessionEnd
-from streamweir.framing import SniffingParser
+from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, TextRun
 from streamweir.translation.reading.changing_surroundings import ChangingSurroundings
 from streamweir.translation.reading.empty_frames import EMPTY_BYTES
@@ -44,22 +44,25 @@ class FormedBlocks(NamedTuple):
 
 
 def begin_with_usual(
-    data: bytes, frames: FrameReader, usual: TextFields
-) -> tuple[AnySurroundings, list[str], int] | None:
+    data: bytes, frames: FrameReader, usual: TextFields, parser: SniffingParser
+) -> FormedBlocks | None:
     """Read the usual texts with which a body begins; they need no template of the stream.
 
     Args:
         data: the first read; not longer than an event may be.
         frames: reads the frames of the body.
         usual: the text fields of the dialect.
+        parser: the parser of the body.
 
     Returns:
-        The surroundings of the texts, the texts, and the end of the last one; None for any other read.
+        None for any other read.
     """
     for around in usual_surroundings(usual):
         texts, stop = around.first_run_in(data)
         if texts and frames.begin_with_texts(around.template):
-            return around, texts, stop
+            parser.note_sse_blocks()
+            frame = Frame(b"", raw=data[:stop]) if parser.keeps_raw else None
+            return FormedBlocks((([TextRun(around.template.event, texts)], frame),), stop, around)
     return None
 
 

@@ -128,7 +128,7 @@ class FrameReader:
 
         self._decode = take_and_decode
         self._makes_runs = self.templates.takes_whole = False
-        self.forms = None
+        self.forms = self.templates.thoughts = None
 
     @property
     def holds_back(self) -> bool:

@@ -44,7 +44,7 @@ from streamweir.optional_json import json_or
 from streamweir.redaction import REDACTED, is_secret_name
 from streamweir.stages import ErrorSanitizer
 from streamweir.stages.safe_report import SENTENCES, WITHHELD, CancelledReport, SafeReport
-from streamweir.translation.items import SafeEvent, StreamItem, TextRun
+from streamweir.translation.items import SafeEvent, StreamItem, TextRun, ThoughtRun
 
 __all__ = ["FrameSanitizer"]
 
@@ -101,7 +101,7 @@ class FrameSanitizer:
         safe: list[Event] = []
         others: list[Event] = []
         for item in items:
-            if isinstance(item, TextRun | SafeEvent) or _is_report(item):
+            if isinstance(item, TextRun | ThoughtRun | SafeEvent) or _is_report(item):
                 continue
             if (clean := self._errors.process(item)) is not None:
                 failures.append(item)

@@ -1,0 +1,202 @@
+"""Reads pieces of thinking each of which is a message of its own, as agents report what they do.
+
+    {"messageId":"m-1","text":"Reading","timestamp":1}    decoded
+    {"messageId":"m-2","text":"Writing","timestamp":2}    decoded: the same, with another text and another id
+    {"messageId":"m-3","text":"Testing","timestamp":3}    fits the template; text and id are parsed
+
+This is the counterpart of `message_template` for texts whose events differ in their `message_id`, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from streamweir.codec.holes import Hole, fits, hole_at, paths_in, text_hole
+from streamweir.codec.message_path import Path, value_at
+from streamweir.codec.message_template import TextFields
+from streamweir.errors import MalformedEvent
+from streamweir.events import Event, Thinking
+from streamweir.framing import Frame
+
+__all__ = ["ThoughtTemplate", "ThoughtTemplates"]
+
+_LONGEST: Final = 4 << 10
+"""The longest message that is learned from, in bytes."""
+
+_MOST_LEARNED: Final = 8
+"""The most templates that one stream learns."""
+
+_NO_FRAME: Final = Frame(b"")
+
+_TEXT_AND_ID: Final = 2
+_MARKS: Final = (b"\r", b"\t")
+"""Blanks of JSON that are put between the values of one message; a line feed is put between two messages."""
+_NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b"\r\t\n")
+_MOST_CHANGING: Final = len(_MARKS) + 1
+"""The most values that may change in a message."""
+
+_texts: Final = msgspec.json.Decoder(list[str]).decode
+_values: Final = msgspec.json.Decoder(list[int | float | str]).decode
+_REFUSALS: Final = (msgspec.MsgspecError, ValueError)
+
+
+class ThoughtTemplate:
+    """The bytes of a message around its text and its id.
+
+    Args:
+        event: the event of the message.
+        name: the event name of its frame.
+        data: the message.
+        holes: the places of the values that change, in the order of their places.
+        id_path: the path of the id.
+
+    Attributes:
+        event: an event of which the text and the `message_id` are replaced.
+        name: the event name of the frames.
+        first: the bytes before the first value that changes.
+        last: the bytes after the last one.
+        text_place: the number of changing values before the text.
+        id_place: the number of changing values before the id.
+    """
+
+    __slots__ = ("_decode", "_inner", "event", "first", "id_place", "last", "name", "text_place")
+
+    def __init__(
+        self, event: Thinking, name: str | None, data: bytes, holes: Sequence[Hole], id_path: Path
+    ) -> None:
+        self.event = event
+        self.name = name
+        ends = [0, *(hole.end for hole in holes)]
+        begins = [*(hole.begin for hole in holes), len(data)]
+        constants = [data[end:begin] for end, begin in zip(ends, begins, strict=True)]
+        self.first, *self._inner, self.last = constants
+        self._decode = _texts if len(holes) == _TEXT_AND_ID else _values
+        self.text_place = next(place for place, hole in enumerate(holes) if hole.is_text)
+        self.id_place = next(place for place, hole in enumerate(holes) if hole.path == id_path)
+
+    @classmethod
+    def learn(cls, frame: Frame, event: Thinking, fields: TextFields) -> ThoughtTemplate | None:
+        """Return the template of `frame`, which was read as the one event `event`; None if none fits."""
+        data = frame.data
+        try:
+            message = frame.json()
+        except MalformedEvent:
+            return None
+        ids = [path for path in paths_in(data, fields.ids) if value_at(message, path) == _id_of(event)]
+        texts = [path for path in paths_in(data, fields.texts) if value_at(message, path) == event.content]
+        if len(ids) != 1 or len(texts) != 1:
+            return None
+        ignored = (path for path in paths_in(data, fields.ignored) if value_at(message, path) is not None)
+        needed = [text_hole(data, 0, texts[0]), hole_at(data, ids[0], is_text=False)]
+        found = [*needed, *(hole_at(data, path, is_text=False) for path in ignored)]
+        holes = sorted(hole for hole in found if hole is not None)
+        if None in needed or len(holes) > _MOST_CHANGING or not fits(data, 0, holes):
+            return None
+        return cls(event, frame.event, data, holes, ids[0])
+
+    def values_in(self, messages: Sequence[bytes]) -> list[list[Any]] | None:
+        """Return the values that change, place by place; None if a message does not fit.
+
+        The messages become one list of JSON, `"m-1",<CR>"Reading",<LF>"m-2",<CR>"Writing"`. No value has a
+        control byte, so each of these is where it was put.
+
+        Args:
+            messages: the messages without the bytes `first` and `last`.
+        """
+        values, count = b",\n".join(messages), len(messages)
+        for constant, mark in zip(self._inner, _MARKS, strict=False):
+            values = values.replace(constant, b"," + mark)
+        marks = b"".join(_MARKS[: len(self._inner)]) + b"\n"
+        if values.translate(None, _NO_MARKS) != (marks * count)[:-1]:
+            return None
+        try:
+            found = self._decode(b"[%b]" % values)
+        except _REFUSALS:
+            return None
+        width = len(marks)
+        return [found[place::width] for place in range(width)] if len(found) == width * count else None
+
+    def matches(self, event: Thinking, frame: Frame) -> bool:
+        """Return whether this template reads `frame` as `event`."""
+        data = frame.data
+        end = len(data) - len(self.last)
+        if not (_are_alike(self.event, event) and frame.event == self.name and len(self.first) < end):
+            return False
+        if not (data.startswith(self.first) and data.endswith(self.last)):
+            return False
+        values = self.values_in([data[len(self.first) : end]])
+        if values is None:
+            return False
+        return values[self.text_place] == [event.content] and values[self.id_place] == [_id_of(event)]
+
+
+class ThoughtTemplates:
+    """The template of the thoughts of one stream that are messages of their own.
+
+    A template is in force from a message that it reads as the decoder did. It ends with the next message that
+    is decoded to something else.
+
+    Args:
+        fields: the text fields of the dialect.
+
+    Attributes:
+        current: the template in force; None if no template is in force.
+    """
+
+    __slots__ = ("_event", "_fields", "_frame", "_known", "_left", "current")
+
+    def __init__(self, fields: TextFields) -> None:
+        self._fields = fields
+        self._known: ThoughtTemplate | None = None
+        self._left = _MOST_LEARNED
+        self._event: Thinking | None = None
+        """The latest message, if it is a thought that `learn` may learn from; `_frame` is its frame."""
+        self._frame = _NO_FRAME
+        self.current: ThoughtTemplate | None = None
+
+    def note(self, frame: Frame, event: Event | None) -> None:
+        """Note that `frame` was decoded to `event`; None: it was decoded to no event or to several."""
+        last, self.current, self._event = self._event, None, None
+        if type(event) is not Thinking or not _is_thought(event) or len(frame.data) > _LONGEST:
+            self._frame = _NO_FRAME
+        elif self._known is not None and self._known.matches(event, frame):
+            self.current = self._known
+        else:
+            self._event, self._frame = event, frame
+            if last is not None and _are_alike(last, event):
+                self.learn()
+
+    def learn(self) -> ThoughtTemplate | None:
+        """Return the template in force; first learn it from the latest message, if that is a thought.
+
+        Learning takes as long as decoding: call it only when further messages have come.
+        """
+        event, self._event = self._event, None
+        if event is not None and self._left:
+            self._left -= 1
+            template = ThoughtTemplate.learn(self._frame, event, self._fields)
+            if template is not None:
+                self.current = self._known = template
+        return self.current
+
+
+def _are_alike(one: Thinking, other: Thinking) -> bool:
+    """Return whether two thoughts differ only in their text and in the id of their message."""
+    first, second = one.meta or {}, other.meta or {}
+    if one.stage != other.stage or [*first] != [*second]:
+        return False
+    return {**first, "message_id": ""} == {**second, "message_id": ""}
+
+
+def _is_thought(event: Thinking) -> bool:
+    """Return whether an event is only a piece of thinking of a message with an id."""
+    if not (event.content and event.meta and event.meta.get("message_id")) or "extra" in event.meta:
+        return False
+    return event.with_text(event.content) == event
+
+
+def _id_of(event: Thinking) -> str | None:
+    return event.meta.get("message_id") if event.meta else None
