@@ -16,6 +16,7 @@ from streamweir.digests import new_blake2b
 __all__ = [
     "MAX_ID_CHARACTERS",
     "RecentIds",
+    "SeenIds",
     "is_made_call_id",
     "made_call_id",
     "room_for",
@@ -130,23 +131,6 @@ class RecentIds(Generic[V]):
         while self._left < 0 and len(known) > 1:
             self.discard(next(iter(known)))
 
-    def add_new(self, names: Sequence[str]) -> bool:
-        """Remember `names`, without values, in their order; return False, and do nothing, if one of them is
-        known or occurs twice.
-        """
-        new = set(names)
-        if len(new) < len(names) or not self._known.keys().isdisjoint(new):
-            return False
-        if self._known is _NONE:
-            self._known = OrderedDict()
-        known: OrderedDict[str, Any] = self._known
-        for name in names:  # `update` takes three times as long
-            known[name] = None
-        self._left -= _ENTRY * len(names) + room_for_all(names)
-        while self._left < 0 and len(self._known) > 1:
-            self.discard(next(iter(self._known)))
-        return True
-
     def discard(self, name: str) -> None:
         """Forget the id `name`."""
         if name in self._known:
@@ -156,6 +140,51 @@ class RecentIds(Generic[V]):
         """Forget all ids."""
         for name in [*self._known]:
             self.discard(name)
+
+
+class SeenIds:
+    """Ids that have been seen. About half of them, the oldest, are forgotten when there is no room for more.
+
+    Args:
+        room: roughly how many bytes all ids together may take.
+    """
+
+    __slots__ = ("_left", "_new", "_old", "_room")
+
+    def __init__(self, room: int) -> None:
+        self._room = self._left = room // 2
+        self._new: set[str] = set()
+        self._old: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._new or name in self._old
+
+    def add(self, name: str) -> None:
+        """Remember `name`."""
+        if name in self._new:
+            return
+        self._left -= _ENTRY + room_for(name)
+        if self._left < 0:
+            self._old, self._new = self._new, set()
+            self._left = self._room - _ENTRY - room_for(name)
+        self._new.add(name)
+
+    def add_all(self, names: Sequence[str]) -> bool:
+        """Remember `names`, as `add` would; return False, and do nothing, if one is known or occurs twice."""
+        new = self._new
+        if not (new.isdisjoint(names) and self._old.isdisjoint(names)):
+            return False
+        before = len(new)
+        new.update(names)
+        is_new = len(new) == before + len(names)
+        left = self._left - _ENTRY * len(names) - room_for_all(names)
+        if is_new and left >= 0:
+            self._left = left
+            return True
+        new.difference_update(names)
+        for name in names if is_new else ():
+            self.add(name)
+        return is_new
 
 
 def _size_of(name: str, value: object) -> int:

@@ -22,7 +22,7 @@ from streamweir.dialects.a2a.decode_parts import (
     text_of_parts,
 )
 from streamweir.events import Content, Event, Meta, Status, Thinking
-from streamweir.ids import RecentIds
+from streamweir.ids import SeenIds
 
 __all__ = ["Progress"]
 
@@ -44,7 +44,7 @@ class Progress:
     def __init__(self, becomes: str, room: int) -> None:
         self._becomes = becomes
         self._longest = room // 2
-        self._seen: RecentIds[None] = RecentIds(room // 2)
+        self._seen = SeenIds(room // 2)
         self._last = ("", "")
         self._has_grown = False
         self.has_answered = False
@@ -63,7 +63,7 @@ class Progress:
         message_id = text_of(message.get("messageId"))
         if message_id and message_id in self._seen:
             return
-        self._seen.add(message_id, None)
+        self._seen.add(message_id)
         parts = [*parts_of(message, is_nested=is_nested, beside=beside)]
         yield from part_events(filter(_is_beside_text, parts), meta)
         text, meta = text_of_parts(parts), and_extra(meta, leftover(message, MESSAGE))
@@ -84,7 +84,7 @@ class Progress:
         count = 0 if self._has_grown else self._new_among(texts)
         if not count:
             return 0
-        if not self._seen.add_new(ids[:count]):
+        if not self._seen.add_all(ids[:count]):
             count = self._new_in(ids[:count])
         if count:
             self._last = (ids[count - 1], texts[count - 1])
@@ -96,7 +96,7 @@ class Progress:
         """
         before = (self._last[1] or _NO_TEXT, *texts[:-1])
         begin_alike = map(str.startswith, texts, before)
-        if max(map(len, texts)) <= self._longest and True not in begin_alike:
+        if len("".join(texts)) <= self._longest and True not in begin_alike:
             return len(texts)
         for count, (last, text) in enumerate(zip(before, texts, strict=True)):
             if text.startswith(last) or len(text) > self._longest:
@@ -108,7 +108,7 @@ class Progress:
         for count, message_id in enumerate(ids):
             if message_id in self._seen:
                 return count
-            self._seen.add(message_id, None)
+            self._seen.add(message_id)
         return len(ids)
 
     def _events(self, message_id: str, text: str, meta: Meta | None) -> Iterator[Event]:

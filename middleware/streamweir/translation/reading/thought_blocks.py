@@ -142,7 +142,9 @@ class _ThoughtBlocks:
             return None
         ids, texts = values[template.id_place], values[template.text_place]
         are_texts = len(values) == _TEXT_AND_ID or {*map(type, ids), *map(type, texts)} == {str}
-        if not are_texts or "" in texts or "" in ids or max(map(len, ids)) > MAX_ID_CHARACTERS:
+        if not are_texts or "" in texts or "" in ids:
+            return None
+        if len("".join(ids)) > MAX_ID_CHARACTERS and max(map(len, ids)) > MAX_ID_CHARACTERS:
             return None
         return ThoughtRun(template.event, ids, texts)
 
