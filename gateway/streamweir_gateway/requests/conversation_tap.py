@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 from streamweir.codec.answer_ids import waits_for_client
 from streamweir.events import Content, Event, Interaction, SessionStart, Stamp, Thinking
@@ -75,10 +75,11 @@ class ConversationTap(SettlingTap):
     def write(self, event: Event, stamp: Stamp) -> None:
         """Note the conversation that an event names. If the event is a question, keep it or drop it."""
         del stamp
-        if event.meta or type(event) is SessionStart:
+        kind = type(event)
+        if event.meta or kind is SessionStart:
             self._take_thread(event)
-        if type(event) is Interaction and self._answers:
-            self._take_interaction(event)
+        if kind is Interaction and self._answers:
+            self._take_interaction(cast("Interaction", event))
 
     @property
     def is_shared(self) -> bool:
@@ -103,8 +104,9 @@ class ConversationTap(SettlingTap):
             self._note()
 
     def _thread_of(self, event: Event) -> str | None:
-        meta: Any = event.meta or {}
-        found = meta.get("thread_id") or meta.get("session_id")
+        found = None
+        if event.meta:
+            found = event.meta.get("thread_id") or event.meta.get("session_id")
         if found is None and isinstance(event, SessionStart) and event.session_id != self._made:
             found = event.session_id
         return found if isinstance(found, str) and found else None

@@ -155,6 +155,8 @@ class _Mapped(RequestMapping):
         tree = config.request.tree
         self._overlay: Tree | None = None if tree is None else compile_tree(tree, found_sound)
         self._conversations = conversations
+        self._targets: dict[str, Target] = {}
+        """For the identity of each upstream the target of its last request, without an overlay."""
 
     async def offers(
         self,
@@ -180,8 +182,9 @@ class _Mapped(RequestMapping):
             if asked is not None:
                 conversation = Conversation(asked.upstream, asked.thread_id)
         stores = (body or {}).get("store") is not False
-        history = self._history if stores else None
-        request, tap = await with_history(request, reader, history, incoming.key, destinations)
+        tap = None
+        if self._history is not None and stores:
+            request, tap = await with_history(request, reader, self._history, incoming.key, destinations)
         owner = TurnOwner(self._template, incoming.key)
         turns = await turns_of(request, self._turns, owner, is_stored=stores)
         begun_by = conversation.upstream if conversation else None
@@ -242,15 +245,13 @@ class _Mapped(RequestMapping):
             raise writing.unknown_answer
         restored = writing.for_upstream(destination, writer)
         request = restored.request
-        target = Target(
-            writer,
-            path,
-            destination.dialect_options(path),
-            self._keeps_history,
-            None if self._overlay is None else self._overlay_of(self._overlay, writing.around),
-            dialect.name,
-            destination.identity,
-        )
+        target = self._targets.get(destination.identity)
+        if target is None or target.path != path:
+            options, identity = destination.dialect_options(path), destination.identity
+            target = Target(writer, path, options, self._keeps_history, None, dialect.name, identity)
+            self._targets[identity] = target
+        if self._overlay is not None:
+            target = target._replace(overlay=self._overlay_of(self._overlay, writing.around))
         same = writing.incoming.answers == dialect.name
         plan = plan_request(
             request, target, extra=request.get("extra", {}) if same else {}, new_id=writing.ids()

@@ -34,7 +34,7 @@ class WithHistory(NamedTuple):
 async def with_history(
     request: Request,
     reader: RequestReader,
-    history: KeptHistory | None,
+    history: KeptHistory,
     key: str | None,
     upstreams: Sequence[AskedUpstream],
 ) -> WithHistory:
@@ -43,13 +43,13 @@ async def with_history(
     Args:
         request: the canonical request.
         reader: the reader of the client's protocol.
-        history: the threads of the endpoint; None: threads are not stored.
+        history: the threads of the endpoint.
         key: the name of the client's key.
         upstreams: the upstreams that may be asked. An upstream that keeps threads itself knows the history.
     """
     thread = request.get("thread_id")
     names_thread = thread is not None or not reader.has_own_threads
-    if history is None or not reader.sends_new_turns or not names_thread or any(map(_has_threads, upstreams)):
+    if not reader.sends_new_turns or not names_thread or any(map(_has_threads, upstreams)):
         return WithHistory(request)
     messages = request.get("messages", [])
     begins_anew = any(message["role"] == "assistant" for message in messages)

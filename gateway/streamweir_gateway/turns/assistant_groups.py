@@ -118,12 +118,13 @@ class AssistantGroup(NamedTuple):
 def groups_of(messages: Sequence[Message]) -> list[AssistantGroup]:
     """Return one group for each message of the assistant, oldest first."""
     groups: list[AssistantGroup] = []
-    asked = ""
+    asked: Message | None = None
     for index, message in enumerate(messages):
         if message["role"] == "assistant":
-            groups.append(AssistantGroup(index, index + 1, [message], asked))
+            text = "" if asked is None else text_of_message(asked)
+            groups.append(AssistantGroup(index, index + 1, [message], text))
         elif message["role"] == "user":
-            asked = text_of_message(message)
+            asked = message
     return groups
 
 

@@ -108,7 +108,9 @@ def _with_turns(request: Request, own: Sequence[tuple[AssistantGroup, StoredTurn
 NO_TURNS = FoundTurns()
 
 
-async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Message]) -> FoundTurns:
+async def find_turns(
+    turns: KeptTurns, owner: TurnOwner, messages: Sequence[Message], groups: list[AssistantGroup]
+) -> FoundTurns:
     """Return the kept turns among the messages of a request.
 
     All turns are read in one round trip to the store.
@@ -117,10 +119,8 @@ async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Mess
         turns: the turns of the endpoint.
         owner: the endpoint and the client.
         messages: the messages of the request.
+        groups: the assistant's messages among them, of which there is one at least.
     """
-    groups = groups_of(messages)
-    if not groups:
-        return NO_TURNS
     texts = TextNames(owner)
     names = names_of_turns(groups, messages, owner, texts)
     stored = await turns.read(name for of_group in names for name in of_group)

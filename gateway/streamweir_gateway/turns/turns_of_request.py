@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from streamweir.codec.dialect import Dialect
-from streamweir.requests.canonical import Request
+from streamweir.requests.canonical import Message, Request
 from streamweir.requests.opaque_values import OpaqueValues
-from streamweir_gateway.turns.assistant_groups import text_of_last_question
+from streamweir_gateway.turns.assistant_groups import groups_of, text_of_last_question
 from streamweir_gateway.turns.found_turns import NO_TURNS, FoundTurns, Restored, find_turns, unmatched
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.turn_names import TurnOwner, upstream_digest
@@ -22,13 +22,13 @@ class TurnsOfRequest(NamedTuple):
 
     Attributes:
         owner: the endpoint and the client.
-        asked: the text of the user's last message.
+        messages: the messages of the request.
         turns: stores the turn of the answer; None: the turn is not stored.
         found: the kept turns among the messages.
     """
 
     owner: TurnOwner
-    asked: str
+    messages: Sequence[Message]
     turns: KeptTurns | None = None
     found: FoundTurns = NO_TURNS
 
@@ -68,9 +68,8 @@ class TurnsOfRequest(NamedTuple):
         turns, collector = self.turns, dialect.turn_collector
         if turns is None or collector is None:
             return None
-        asked = TurnAsked(
-            self.owner, upstream_digest(upstream, dialect.name), self.asked, client_id, self.found.texts
-        )
+        text, name = text_of_last_question(self.messages), upstream_digest(upstream, dialect.name)
+        asked = TurnAsked(self.owner, name, text, client_id, self.found.texts)
         return lambda: TurnRecorder(turns, asked, collector(turns.max_bytes))
 
 
@@ -87,7 +86,7 @@ async def turns_of(
     """
     messages = request.get("messages", [])
     if turns is None:
-        return TurnsOfRequest(owner, "", None, unmatched(messages))
-    asked = text_of_last_question(messages)
-    found = await find_turns(turns, owner, messages)
-    return TurnsOfRequest(owner, asked, turns if is_stored else None, found)
+        return TurnsOfRequest(owner, messages, None, unmatched(messages))
+    groups = groups_of(messages)
+    found = await find_turns(turns, owner, messages, groups) if groups else NO_TURNS
+    return TurnsOfRequest(owner, messages, turns if is_stored else None, found)

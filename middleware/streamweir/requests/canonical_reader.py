@@ -30,6 +30,7 @@ __all__ = [
 
 _ACTIONS: Final = ("submit", "cancel", "approve", "reject")
 _CHOICES: Final = ("auto", "none", "required")
+_EMPTY: Final[tuple[Any, ...]] = (None, [], {}, "")
 
 
 def read_fields(
@@ -57,7 +58,7 @@ def read_fields(
 
 def made_request(**fields: Any) -> Request:
     """Return a request with these fields; fields that are None or empty are left out."""
-    found = {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
+    found = {name: value for name, value in fields.items() if value not in _EMPTY}
     return cast("Request", found)
 
 
@@ -197,13 +198,14 @@ def _first_text(fields: Fields, names: Sequence[str]) -> str | None:
 
 
 def _thread(fields: Fields, names: Sequence[str]) -> str | None:
-    for name in names:
-        if name in fields.value and (thread := fields.text(name)):
-            return thread
-    return None
+    if fields.value.keys().isdisjoint(names):  # nearly always
+        return None
+    return next((thread for name in names if (thread := fields.text(name))), None)
 
 
 def _merged(fields: Fields, names: Sequence[str]) -> dict[str, Any] | None:
+    if fields.value.keys().isdisjoint(names):  # nearly always
+        return None
     found: dict[str, Any] = {}
     for name in reversed(names):
         if name in fields.value:

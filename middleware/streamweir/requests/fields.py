@@ -66,6 +66,8 @@ class Fields:
 
     def rest(self) -> dict[str, Any]:
         """Return the fields that have not been read, without nulls."""
+        if self.value.keys() <= self._read:  # nearly always
+            return {}
         return {
             key: value for key, value in self.value.items() if key not in self._read and value is not None
         }

@@ -42,9 +42,9 @@ def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_histor
         knows_thread: the upstream knows the conversation, except for messages after the assistant's last one.
         keeps_history: False: only the results of tools precede the text.
     """
-    at = last_user_index(messages)
-    if at == 0 and len(messages) == 1:
+    if len(messages) == 1 and messages[0]["role"] == "user":
         return InlineText(text_of_message(messages[0]), _NOTHING_LOST)
+    at = last_user_index(messages)
     results = tool_results(messages)
     if results and (at is None or at < _last_result(messages)):
         at = None  # the results are what is sent

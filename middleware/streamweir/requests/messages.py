@@ -72,7 +72,8 @@ def made_message(role: str, content: str | list[Part] | None = None, **others: A
     message: dict[str, Any] = {"role": role}
     if content is not None:
         message["content"] = content
-    message.update({key: value for key, value in others.items() if value})
+    if others:
+        message.update({key: value for key, value in others.items() if value})
     return cast("Message", message)
 
 
@@ -153,6 +154,8 @@ def files_of(message: Message) -> list[Part]:
 
 def last_user_index(messages: Sequence[Message]) -> int | None:
     """Return the index of the user's last message; None if there is none."""
+    if messages and messages[-1]["role"] == "user":  # nearly always
+        return len(messages) - 1
     return _last(messages, "user")
 
 
@@ -164,7 +167,15 @@ def turn_start(messages: Sequence[Message]) -> int:
 
 def tool_results(messages: Sequence[Message]) -> list[Message]:
     """Return the results of the client's tools that follow the last message of the assistant."""
-    return [message for message in messages[turn_start(messages) :] if message["role"] == "tool"]
+    found: list[Message] = []
+    for message in reversed(messages):
+        role = message["role"]
+        if role == "tool":
+            found.append(message)
+        elif role == "assistant":
+            break
+    found.reverse()
+    return found
 
 
 def _last(messages: Sequence[Message], role: str) -> int | None:

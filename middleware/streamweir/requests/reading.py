@@ -94,7 +94,7 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
         request["message"] = text
     if reader.keeps_extra and (extra := {**request.get("extra", {}), **fields.rest()}):
         request["extra"] = extra
-    if reader.asks_by_inputs.isdisjoint(request.get("inputs", ())):
+    if not request.get("message") and reader.asks_by_inputs.isdisjoint(request.get("inputs", ())):
         _check_asks(request, messages, reader.field_names.get("message", "message"))
     return ordered(request)
 
@@ -107,13 +107,7 @@ def ordered(request: Request) -> Request:
 
 
 def _check_asks(request: Request, messages: list[Message], name: str) -> None:
-    asks = (
-        request.get("message")
-        or request.get("resume")
-        or tool_results(messages)
-        or any(map(files_of, messages))
-    )
-    if not asks:
+    if not (request.get("resume") or tool_results(messages) or any(map(files_of, messages))):
         raise RequestError(
             "must say something: there is neither a message nor a file, an answer or a tool's result",
             field=name,

@@ -23,7 +23,7 @@ from streamweir.requests.written import NOTHING, Upload, Written
 
 __all__ = ["Plan", "Target", "made_ids", "of_new_conversation", "plan_request", "shown", "upstream_thread"]
 
-_FIELDS: Final = ("tools", "inputs", "state", "context", "response_format")
+_FIELDS: Final = frozenset({"tools", "inputs", "state", "context", "response_format"})
 
 
 class Target(NamedTuple):
@@ -190,8 +190,9 @@ def merged(below: Any, above: Any) -> Any:
 
 def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
     given: Mapping[str, Any] = outgoing.request
-    unfit = {name for name in _FIELDS if name in given and given[name] and name not in writer.takes}
-    lost = outgoing.lost | unfit
+    lost = outgoing.lost
+    if unfit := _FIELDS.intersection(given).difference(writer.takes):
+        lost = lost.union(name for name in unfit if given[name])
     if "files" not in writer.takes and any(map(files_of, outgoing.new_messages)):
         lost.add("files")
     return tuple([name for name in LOSSES if name in lost]) if lost else ()

@@ -28,7 +28,7 @@ def _write(outgoing: Outgoing) -> Written:
         message=outgoing.text,
         thread_id=outgoing.thread_id,
         inputs=outgoing.inputs,
-        files=[described_file(part) for part in outgoing.files()],
+        files=[*map(described_file, outgoing.files())],
         user=outgoing.user,
         stream=True,
     )
