@@ -79,7 +79,6 @@ class Pipeline:
     last: type[Event] | None = None
     _is_breaking_off = False
     """The stream is being ended because of a fault: failures of sinks are ignored."""
-    _named_piece: Any = None
     _piece: Content | Thinking | None = None
     """The event of the text run; None after another event, while a warning waits, and after the end."""
 
@@ -96,8 +95,7 @@ class Pipeline:
         room: int = EVENT_BYTES,
         upstream: str = "",
     ) -> None:
-        self.request_id = request_id
-        self.clock = clock or unix_milliseconds
+        self.request_id, self.clock = request_id, clock or unix_milliseconds
         self.position = position = StreamPosition(now := self.clock(), now)
         self._set_sinks([*sinks])
         sanitizer = ErrorSanitizer(debug)
@@ -151,6 +149,7 @@ class Pipeline:
         self._sinks = sinks
         self._only_sink: EventSink | None = sinks[0] if len(sinks) == 1 else None
         self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
+        self._copier = self.frame_sinks[0] if self.frame_sinks and len(sinks) == 1 else None
 
     def tick(self) -> None:
         """Update the current time, which the next events get."""
@@ -278,6 +277,8 @@ class Pipeline:
             if not is_noted:
                 self._texts.go_on(texts[0] if len(texts) == 1 else "".join(texts))
             position.written = written + len(texts)
+            if raw is not None and self._copier is not None and self._copier.copy_run(raw, self._named_piece):
+                return True
             stamp = Stamp(self.request_id, written, position.now)
             if self._only_sink is not None:
                 self._only_sink.write_run(self._named_piece, texts, stamp)
@@ -324,8 +325,7 @@ class Pipeline:
     def _push(self, event: Any, position: int, run: TextRun | None = None) -> None:
         """Pass `event`, or the texts of `run` as one, through the stages from `position` on; write it."""
         self._piece = None
-        routes_of = _ROUTES if event.meta is None else _ROUTES_WITH_META
-        for index in routes_of[type(event)][position]:
+        for index in (_ROUTES if event.meta is None else _ROUTES_WITH_META)[type(event)][position]:
             events: Iterable[Any] | None = self.stages[index].process(event)
             if events is not None:
                 if self.watcher is not None and index in _REPLACING:

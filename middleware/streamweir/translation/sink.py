@@ -93,6 +93,19 @@ class FrameSink:
         """
         self.frame(raw, (TextRun(event, texts),))
 
+    def copy_run(self, raw: bytes, event: Content | Thinking) -> bool:
+        """Take the frames of a read that only extends the current text run, if nothing is noted of its texts.
+
+        Args:
+            raw: the bytes of all frames, as they arrived.
+            event: the event that `write_run` would get.
+
+        Returns:
+            False if `write_run` and `run_frames` have to be called instead.
+        """
+        del raw, event
+        return False
+
     def begin_closing(self) -> None:
         """Note that the events up to `end_closing` end the stream in the way that its frames reported."""
 

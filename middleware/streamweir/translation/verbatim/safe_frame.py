@@ -51,7 +51,7 @@ __all__ = ["FrameSanitizer"]
 _NOTES: Final = frozenset(code for code, row in WARNINGS.items() if row.is_added_by_reader)
 """Codes of the warnings that the reader adds to the events of a frame; the frame does not hold them."""
 
-_FREE: Final = (ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data)
+_FREE: Final = frozenset({ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Data})
 """Events that hold data of an application, where a field called `error` need not report a failure."""
 
 _OF_RUN: Final = frozenset({SessionStart, SessionEnd})
@@ -101,7 +101,7 @@ class FrameSanitizer:
         safe: list[Event] = []
         others: list[Event] = []
         for item in items:
-            if isinstance(item, TextRun | ThoughtRun | SafeEvent) or _is_report(item):
+            if isinstance(item, (TextRun, ThoughtRun, SafeEvent)) or _is_report(item):
                 continue
             if (clean := self._errors.process(item)) is not None:
                 failures.append(item)
@@ -109,6 +109,8 @@ class FrameSanitizer:
             else:
                 others.append(item)
         self.found_safe = len(others) == len(items) == 1 and type(others[0]) not in _OF_RUN
+        if self.found_safe and type(others[0]) in _FREE:
+            return raw
         data = None
         if failures:
             data = SafeFrame(failures, safe, others, is_code=self._errors.is_code).rewritten(frame.data)
@@ -307,14 +309,14 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 def _is_plain(item: StreamItem, data: bytes) -> bool:
     """Return whether a frame that holds only `item` is surely safe."""
-    if isinstance(item, Content | Thinking):
+    if isinstance(item, (Content, Thinking)):
         return not item.meta  # the frame holds nothing else
     is_good_end = isinstance(item, SessionEnd) and not item.meta and not _is_bad_end(item)
     return is_good_end and not may_name_failure(data.decode(errors="replace"))
 
 
 def _is_free(event: Event) -> bool:
-    return isinstance(event, _FREE)
+    return type(event) in _FREE
 
 
 def _is_bad_end(event: Event) -> bool:

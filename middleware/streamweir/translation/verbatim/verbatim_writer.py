@@ -180,8 +180,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         self._sanitizer = sanitizer = self._sanitizer or FrameSanitizer()
         passage.safe = safe = sanitizer.process(frame, items, cast("LineFraming", self.framing))
         if items and not frame.is_gap:
-            if self._gap:
-                self._gap = b""
+            self._gap = b""
         elif self._encoder.is_old:
             self._note_sign_of_life(frame, safe, is_empty=not items)
         if safe != frame.raw and self._must_replace(frame, items):
@@ -211,6 +210,13 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._out.append(raw)
             if self._notes_copies:
                 self._last_copied = ends_of(raw)
+
+    def copy_run(self, raw: bytes, event: Content | Thinking) -> bool:
+        """See `FrameSink`."""
+        if event is not self._shown or self._notes_texts or self._notes_copies:
+            return False
+        self._out.append(raw)
+        return True
 
     def _note_sign_of_life(self, frame: Frame, safe: bytes, *, is_empty: bool) -> None:
         """Keep a frame without events, or the comments and blank lines between two frames."""
@@ -325,8 +331,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
             return isinstance(event, Warning) and any(event is warning for warning in announced)
         if self._origin == "closing":
             return not self._source.complete and _is_of_use(event)
-        if self._is_unknown_document:
-            return False
+        if self.is_json and self._copied_frames == 1 and not self._source.has_understood:
+            return False  # the copied bytes are one JSON document, no part of which the dialect knows
         if isinstance(event, SessionStart):
             return not self._has_copied_data
         if isinstance(event, SessionEnd):
@@ -353,11 +359,6 @@ class VerbatimWriter(StreamWriter, FrameSink):
     def _is_replaced(self) -> bool:
         """Whether the events of the current frame are written instead of its bytes."""
         return self._passage is not None and self._passage.is_replaced
-
-    @property
-    def _is_unknown_document(self) -> bool:
-        """Whether the copied bytes are one JSON document of which the dialect has understood no part."""
-        return self.is_json and self._copied_frames == 1 and not self._source.has_understood
 
     def _show(self, event: Event, stamp: Stamp) -> None:
         """Pass to the encoder an event whose frame is copied; exceptions are ignored."""
