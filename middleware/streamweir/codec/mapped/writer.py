@@ -98,13 +98,16 @@ class MappedEncoder(Encoder):
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp
     ) -> Mapping[str, Number] | None:
         """Return the numbers that change in the frames that the rule sends for pieces like `event`."""
-        self._begin()
+        if not self._has_begun:
+            self._begin()
         if event is not self._piece:
             self._piece, self._rule = event, self._rule_for_all(event, stamp)
         rule = self._rule
         if rule is None or rule.plain is None:
             takers = self.writing.rules[event.type]
             return self._base.template_numbers(event, texts, stamp) if self._base and not takers else None
+        if not rule.plain.numbers:
+            return {}
         count = self._counts.get(rule.place, 0)
         numbers = {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0), "_count": (count, 1)}
         return {key: numbers[name] for key, name in rule.plain.numbers.items()}
