@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import cast
+
+import msgspec
 
 from streamweir.codec.answer_ids import waits_for_client
 from streamweir.events import Content, Event, Interaction, SessionStart, Stamp, Thinking
@@ -17,7 +19,7 @@ from streamweir_gateway.requests.settling_tap import SettlingTap
 __all__ = ["Asking", "ConversationTap"]
 
 
-class Asking(NamedTuple):
+class Asking(msgspec.Struct, frozen=True):
     """The facts about a client's request that decide how the questions in the answer are kept.
 
     Attributes:

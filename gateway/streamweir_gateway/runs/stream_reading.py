@@ -79,9 +79,10 @@ class StreamReading:
         self._holds_end = bool(offer.taps)
         self._ends_at_once = ends_at_once or self._holds_end
         self._recorder = open_recorder(offer, stream)
-        taps = offer.taps if offer.tap is None else (offer.tap, *offer.taps)
+        shared = offer.tap if offer.tap is not None and offer.tap.is_shared else None
+        taps = offer.taps if shared is None else (shared, *offer.taps)
         self._settling = [tap for tap in taps if isinstance(tap, SettlingTap)] if taps else ()
-        self._conversation = offer.tap if offer.tap is not None and offer.tap.is_shared else None
+        self._conversation = shared
         """The tap that shares the conversation with replicas; None without replicas and after it is stored.
         """
         self._may_store = self._recorder is not None or self._conversation is not None

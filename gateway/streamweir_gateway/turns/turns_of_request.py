@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from streamweir.codec.dialect import Dialect
 from streamweir.requests.canonical import Message, Request
@@ -17,7 +18,7 @@ from streamweir_gateway.turns.turn_recorder import TurnAsked, TurnRecorder
 __all__ = ["TurnsOfRequest", "turns_of"]
 
 
-class TurnsOfRequest(NamedTuple):
+class TurnsOfRequest(msgspec.Struct, frozen=True):
     """The turns of one request.
 
     Attributes:

@@ -6,7 +6,9 @@ Source: the request contract, section 5 (history, tools' results).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from streamweir.requests.canonical import Message
 from streamweir.requests.messages import last_user_index, text_of_message, tool_results, turn_start
@@ -22,7 +24,7 @@ _GO_ON: Final = "Continue."
 _NOTHING_LOST: Final[frozenset[str]] = frozenset()
 
 
-class InlineText(NamedTuple):
+class InlineText(msgspec.Struct, frozen=True):
     """The text of the message that is sent.
 
     Attributes:

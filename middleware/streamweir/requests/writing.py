@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import parse_qsl
 
+import msgspec
+
 from streamweir.jsontext import plain_json
 from streamweir.requests.canonical import LOSSES, MODEL_PARAMETERS, PARAMETERS, Request
 from streamweir.requests.errors import RequestError
@@ -49,7 +51,7 @@ class Target(NamedTuple):
     upstream: str = ""
 
 
-class Plan(NamedTuple):
+class Plan(msgspec.Struct, frozen=True):
     """The requests that are sent to an upstream.
 
     Attributes:
