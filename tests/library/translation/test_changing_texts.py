@@ -44,11 +44,11 @@ def written(pieces: Iterable[bytes]) -> bytes:
 def block_of(
     event_id: bytes | None, name: bytes, text: str, time: bytes, number: bytes, kind: bytes, *, is_late: bool
 ) -> bytes:
-    """Return an SSE block; the name is behind the id if `is_late`."""
+    """Return an SSE block; if `is_late`, the name is behind the id, and one number before the text."""
     lines = [b"" if event_id is None else b"id: %b\n" % event_id, name]
     key = b"content" if kind == b"token" else b"message"
-    message = b'{"sequence":%b,"type":"%b","%b":%b,"timestamp":%b}'
-    data = message % (number, kind, key, orjson.dumps(text), time)
+    message = b'"type":"%b","%b":%b,"timestamp":%b' % (kind, key, orjson.dumps(text), time)
+    data = b'{"sequence":%b,%b}' % (number, message) if is_late else b'{%b,"sequence":%b}' % (message, number)
     return b"".join([*(lines if is_late else reversed(lines)), b"data: ", data, b"\n\n"])
 
 
@@ -72,17 +72,19 @@ def test_blocks_with_ids_and_numbers_have_the_events_of_single_bytes(
 @given(
     places=st.lists(st.tuples(st.integers(0, 12), IDS, TEXTS, VALUES, KINDS), max_size=3),
     seed=st.integers(0, 9),
+    is_late=st.booleans(),
 )
-@example(places=[], seed=0)
+@example(places=[], seed=0, is_late=True)
+@example(places=[(9, b"9", "word ", b"18", b"token")], seed=0, is_late=False)
 def test_few_other_blocks_among_numbered_texts_have_the_events_of_single_bytes(
-    name: bytes, places: list[tuple[int, bytes | None, str, bytes, bytes]], seed: int
+    name: bytes, places: list[tuple[int, bytes | None, str, bytes, bytes]], seed: int, is_late: bool
 ) -> None:
     blocks = [
-        block_of(b"%d" % number, name, f"word{number} ", b"17", b"%d" % number, b"token", is_late=True)
+        block_of(b"%d" % number, name, f"word{number} ", b"17", b"%d" % number, b"token", is_late=is_late)
         for number in range(14)
     ]
     for place, event_id, text, value, kind in places:
-        blocks[place] = block_of(event_id, name, text, value, b"%d" % place, kind, is_late=True)
+        blocks[place] = block_of(event_id, name, text, value, b"%d" % place, kind, is_late=is_late)
     last = block_of(None, b"", "", b"5", b"5", b"status", is_late=True)
     assert_cut_at_will([*blocks, last], seed)
 
@@ -97,9 +99,14 @@ def test_status_behind_texts_has_the_id_of_the_last_text() -> None:
     assert b'"name":"run.11"' in written([texts[0], texts[1], texts[2], b"".join(texts[3:]), status])
 
 
-def test_numbered_texts_are_no_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("times", [b"55555", b"55655"], ids=["one time", "another time"])
+@pytest.mark.parametrize("is_late", [True, False], ids=["number before", "number behind"])
+def test_numbered_texts_are_no_frames(is_late: bool, times: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = [
-        block_of(b"%d" % number, b"", f"word{number} ", b"5", b"%d" % number, b"token", is_late=True)
+        block_of(
+            *(b"%d" % number, b"", f"word{number} ", times[number // 8 :][:1], b"%d" % number, b"token"),
+            is_late=is_late,
+        )
         for number in range(40)
     ]
     translator = Translator(speaks="legacy")

@@ -8,7 +8,7 @@ data: {"type":"content","data":{"content":"Hel"},"metadata":{"timestamp":1790000
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -156,13 +156,12 @@ class ChangingSurroundings(TextReader):
         blocks = self._separator.split(data[self._before_size : -self._after_size])
         if blocks is None:
             return None
-        columns = self._columns_of(blocks)
-        ids = columns.pop(0) if self._note_id is not None else ()
-        try:
-            texts = texts_in_lines(columns.pop(self.template.text_place))
-            if texts is None or not _are_ids(ids) or not _are_values(columns):
-                return None
-        except (msgspec.MsgspecError, ValueError):
+        place = self.template.text_place + (self._note_id is not None)
+        joined, shared = _joined_constants(self._inner, blocks, place)
+        texts = self._texts_between(joined, blocks, place, shared) if shared else None
+        if texts is None:
+            texts = self._texts_between(self._inner, blocks, place)
+        if texts is None:
             return None
         block = self.before + blocks[-1] + self._after
         self.template.note_latest(self._message_in(block))
@@ -170,18 +169,24 @@ class ChangingSurroundings(TextReader):
             self._note_block(block)
         return texts
 
-    def _columns_of(self, blocks: Sequence[bytes]) -> list[Sequence[bytes]]:
-        """Return the bytes of each changing value, block by block; `blocks` are without their edges."""
-        columns: list[Sequence[bytes]] = []
-        for constant in self._inner:
-            column, rest = [], []
-            for block in blocks:  # `zip` over the parts takes a quarter longer
-                value, _, after = block.partition(constant)
-                column.append(value)
-                rest.append(after)
-            columns.append(column)
-            blocks = rest
-        return [*columns, blocks]
+    def _texts_between(
+        self, constants: Sequence[bytes], blocks: Sequence[bytes], place: int, shared: Sequence[bytes] = ()
+    ) -> list[str] | None:
+        """Return the texts of blocks; None if a block does not have these constants between valid values.
+
+        Args:
+            constants: the bytes between the values of a block.
+            blocks: without their edges.
+            place: the number of values before the text.
+            shared: values that are a part of the constants.
+        """
+        columns = _columns_of(blocks, constants)
+        texts_of, ids = columns.pop(place), columns.pop(0) if self._note_id is not None else ()
+        try:
+            texts = texts_in_lines(texts_of)
+            return texts if texts and _are_ids(ids) and _are_values([*columns, shared]) else None
+        except (msgspec.MsgspecError, ValueError):
+            return None
 
     def _note_block(self, block: bytes) -> None:
         """Note the latest block, or its id if it has one."""
@@ -193,6 +198,45 @@ class ChangingSurroundings(TextReader):
     def _message_in(self, block: bytes) -> bytes:
         begin = block.find(self._begin) + len(self._begin)  # ids are before it, and hold no line end
         return block[begin : -len(self.end)]
+
+
+def _joined_constants(
+    constants: Sequence[bytes], blocks: Sequence[bytes], place: int
+) -> tuple[Sequence[bytes], Sequence[bytes]]:
+    """Return the constants of blocks, of which two are joined by the value between them, and this value.
+
+    It is the value behind the text, if the first and the last block have the same: the texts of a read mostly
+    have one time. If they differ, or there is no such value, no value is returned.
+
+    Args:
+        constants: the bytes between the values of a block.
+        blocks: without their edges.
+        place: the number of values before the text.
+    """
+    if len(constants) < place + 2:
+        return constants, ()
+    before, after = constants[place], constants[place + 1]
+    first = blocks[0]
+    begin = first.find(before)
+    value = first[begin + len(before) : first.find(after, begin)]
+    joined = before + value + after
+    if first.find(joined, begin) != begin or blocks[-1].find(joined) < 0:
+        return constants, ()
+    return [*constants[:place], joined, *constants[place + 2 :]], (value,)
+
+
+def _columns_of(blocks: Sequence[bytes], constants: Iterable[bytes]) -> list[Sequence[bytes]]:
+    """Return the bytes of each value between constants, block by block; `blocks` are without their edges."""
+    columns: list[Sequence[bytes]] = []
+    for constant in constants:
+        column, rest = [], []
+        for block in blocks:  # `zip` over the parts takes a quarter longer
+            value, _, after = block.partition(constant)
+            column.append(value)
+            rest.append(after)
+        columns.append(column)
+        blocks = rest
+    return [*columns, blocks]
 
 
 def _has_line_end(data: bytes, begin: int, end: int) -> bool:
@@ -212,7 +256,7 @@ def _are_values(columns: Sequence[Sequence[bytes]]) -> bool:
         MsgspecError, ValueError: a value is not JSON, or of another type.
     """
     values: list[bytes] = []
-    for column in columns:
+    for column in filter(None, columns):
         first = column[0]
         values += (first,) if column.count(first) == len(column) else column  # times are often equal
     return not values or values_in_lines(values, _ignored) is not None
