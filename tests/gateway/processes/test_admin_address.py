@@ -5,13 +5,13 @@ import json
 import os
 import re
 import signal
-import socket
 from pathlib import Path
 
 import pytest
 
 from loopback import Answer, Gateway, Log, ask, client
 from patience import until
+from ports import free_port
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, SSE, WHOLE, Call, chunk, upstream
 from streamweir_gateway.runs.live_streams import LiveStreams
@@ -22,9 +22,7 @@ OWN = ["/healthz", "/readyz", "/metrics"]
 
 
 def free_address() -> tuple[str, int]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address: tuple[str, int] = listener.getsockname()
-        return address
+    return "127.0.0.1", free_port()
 
 
 async def got(address: tuple[str, int], target: str, method: str = "GET") -> Answer:
