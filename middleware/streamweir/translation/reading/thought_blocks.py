@@ -19,8 +19,8 @@ from streamweir.translation.reading.separator import Separator
 
 __all__ = ["ThoughtReader"]
 
-_BEGIN: Final = re.compile(rb"(?:event: ([^\r\n{]*)\r?\n)?data: ?")
-"""The bytes of a block before its message."""
+_BEGIN: Final = re.compile(rb"(?:event: ([^\r\n{]{0,64}+)\r?\n)?data: ?")
+"""The bytes of a block before its message, with an event name that is not long."""
 _BLANK_LINE: Final = re.compile(rb"\n\r?\n")
 _LONGEST_BEGIN: Final = 128
 """The most bytes at the beginning of a block in which its message is looked for."""
