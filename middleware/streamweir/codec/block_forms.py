@@ -48,6 +48,7 @@ class BlockForms:
     leaves the decoder in the same state, whatever the name of the block.
 
     Args:
+        longest: the most bytes of a block that comes alone and is read by its form; a longer one is decoded.
         forms: for each kind, the parts of the JSON of its message, in the notation of `TextForm`. In addition
             `<name=word>` is a string whose value is the group `name` of the match, `<name=word_or_null>` such
             a string or null, `<name=object>` the JSON of an object, `<name=mark>` an empty group, and
@@ -55,11 +56,9 @@ class BlockForms:
             of the messages of a kind may have events. Strings that are long, or hold more than printable
             ASCII without escapes, do not match. No name occurs twice.
 
-        longest: a block of more bytes that comes alone is decoded.
-
     Attributes:
-        forms: the argument.
         longest: the argument.
+        forms: the argument.
     """
 
     def __init__(self, longest: int = 4096, /, **forms: Iterable[str]) -> None:
