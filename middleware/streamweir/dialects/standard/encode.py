@@ -66,8 +66,9 @@ _TEXT_NUMBERS: Final = ("sequence", None, "timestamp", "sequence")
 _THOUGHT_VALUES: Final = (*_TEXT_NUMBERS, MESSAGE_ID)
 """The values that change in the block of a thought that is a message of its own."""
 _MARK: Final = "\0id"
+"""The text that replaces the id of a message in metadata; it shows the place of the id."""
 _WRITTEN_MARK: Final = write_json(_MARK)
-"""Stands for the id of a message until its place is found."""
+"""`_MARK` as JSON."""
 
 
 class StandardEncoder(Encoder):
