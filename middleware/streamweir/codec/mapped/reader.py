@@ -5,7 +5,7 @@ Source: the dialect-file contract, sections 2, 3 and 7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
@@ -67,10 +67,13 @@ class MappedDecoder(Decoder):
 
     Attributes:
         taker: the reader of the last frame: a rule by its label, `ignored`, `terminal`, `base` or `no rule`.
-        rule_events: the events of the last frame, before calls are paired with their ends.
+        judges_texts: whether a text like that of the last frame may mean more: the frame has changed a
+            remembered value, the base judges its text, or the start of a call waits. Set once all events of
+            the frame have been taken.
     """
 
     reading: ClassVar[ReadingRules]
+    judges_texts = False
 
     def __init__(self) -> None:
         reading = self.reading
@@ -107,7 +110,7 @@ class MappedDecoder(Decoder):
         """Return the events that the rules, or the base, make from `frame`."""
         events = self.decode_alone(frame)
         if self._pieces is not None:
-            events = self._pieces.pass_on(events)
+            events = self._collected(self._pieces, events)
         if self._messages is not None:
             events = self._messages.note(events)
         return events
@@ -125,7 +128,7 @@ class MappedDecoder(Decoder):
         reading, scope = self.reading, self._scope
         scope.frame, scope.rest = frame, None
         scope.begin_frame()
-        self._reads_by_base = self._has_learned = False
+        self._reads_by_base = self._has_learned = self.judges_texts = False
         if not frame.data and frame.event in (None, UNNAMED):
             self.taker = "no rule"
             return ()
@@ -146,11 +149,15 @@ class MappedDecoder(Decoder):
 
     def accepts_text(self, text: str) -> bool:
         """Ask the base about a text, if the base reads it. Rules are not asked about declared places."""
+        return self.accepts_texts((text,)) == 1
+
+    def accepts_texts(self, texts: Sequence[str]) -> int:
+        """Ask the base about texts, if the base reads them; see `accepts_text`."""
         if self._has_learned or (self._pieces is not None and self._pieces.has_waiting_start):
-            return False
+            return 0
         if not self._reads_by_base:
-            return True
-        return self._base is not None and self._base_vouches and self._base.accepts_text(text)
+            return len(texts)
+        return self._base.accepts_texts(texts) if self._base is not None and self._base_vouches else 0
 
     @property
     def reported_tokens(self) -> Mapping[str, Any]:
@@ -171,6 +178,11 @@ class MappedDecoder(Decoder):
             yield SessionEnd(summary={**self._scope.usage} or None)
 
     # The steps of one frame
+
+    def _collected(self, pieces: ArgumentPieces, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield events, after the calls that start before them; then note whether a start waits."""
+        yield from pieces.pass_on(events)
+        self.judges_texts = self.judges_texts or pieces.has_waiting_start
 
     def _begin(self) -> None:
         """Read the options and the room at the first frame, because they are set after construction."""
@@ -221,7 +233,7 @@ class MappedDecoder(Decoder):
 
     def _remember(self, rule: Rule, message: Any) -> None:
         if rule.memory is not None:
-            self._has_learned = rule.memory.keep(message, self._scope)
+            self._has_learned = self.judges_texts = rule.memory.keep(message, self._scope)
 
     def _may_be_half(self, types: frozenset[str]) -> bool:
         """Return whether the last line may be half a message: it has no line end, and no rule reads it."""
@@ -250,10 +262,11 @@ class MappedDecoder(Decoder):
     def _by_base(self, frame: Frame) -> Iterator[Event]:
         base = self._base
         assert base is not None
-        self._reads_by_base = True
+        self._reads_by_base = self.judges_texts = True
         for event in bounded_events(base.decode(frame), len(frame.data), self._scope.most):
             yield self._with_usage(event)
         self.complete = self.complete or base.complete
+        self.judges_texts = self._has_learned or base.judges_texts or not self._base_vouches
 
     def _with_usage(self, event: Event) -> Event:
         usage = self._scope.usage

@@ -35,12 +35,13 @@ def bytecodes_of(step: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.parametrize("per_read", [1, 32])
 def test_mapped_event_takes_at_most_twice_the_bytecodes_of_a_legacy_event(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, per_read: int
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "bench")])
     mapped = importlib.import_module("mapped")
-    rows = dict(mapped.steps(300, per_read=1))
+    rows = dict(mapped.steps(300, per_read))
     for step in rows.values():
         step()  # what is made once, as compiled patterns
     counts = {name: bytecodes_of(step) for name, step in rows.items()}

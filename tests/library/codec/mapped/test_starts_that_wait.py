@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from home_made import dialect, spoken, sse
+from streams import events_of, translate
 
 RULES = """
   terminal: [eof]
@@ -70,6 +71,27 @@ def test_text_behind_text_leaves_behind_a_start_that_waits() -> None:
     texts = [{"text": f"t{number}"} for number in range(30)]
     calls = ({"start": 1, "id": "a", "name": "f"}, {"id": "a", "piece": "{}"})
     assert found(*texts[:20], *calls, *texts[20:])[20] == ("f", {})
+
+
+@pytest.mark.parametrize("size", [1, 7, 200, 10_000])
+def test_texts_whose_frames_also_start_calls_leave_one_by_one(size: int) -> None:
+    own = """
+      terminal: [eof]
+      rules:
+        - has: piece
+          emit: {type: tool_call_delta, tool_id: "${{ id }}", arguments_delta: "${{ piece }}"}
+        - has: id
+          emit:
+            - {type: content, content: "${{ text }}"}
+            - {type: tool_call_start, tool_id: "${{ id }}", tool_name: f}
+        - {has: text, emit: {type: content, content: "${{ text }}"}}
+    """
+    body = sse(*({"text": f"t{number}", "id": "a"} for number in range(40)), {"text": "x"}, {"text": "y"})
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    said = [event["data"] for event in events_of(translate(pieces, speaks=dialect(own)))]
+    told = [data.get("content") or data.get("tool_name") for data in said]
+    told = [each for each in told if each]
+    assert told == ["t0", "f", *(f"t{number}" for number in range(1, 40)), "x", "y"]
 
 
 def test_start_without_pieces_leaves_without_arguments() -> None:
