@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import select
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeAlias, cast
@@ -29,6 +31,8 @@ Output: TypeAlias = io.FileIO | io.BufferedIOBase
 
 STDIN: Final = "-"
 _PIECE: Final = 64 << 10
+_LONGEST_WAIT: Final = 0.5
+"""Seconds of one system call."""
 
 
 class ReadFailed(CommandFailed):
@@ -88,11 +92,9 @@ def pieces(
             piece = source.read(_PIECE)
         except OSError as error:
             raise ReadFailed(f"cannot read {label_of(name)}: {error.strerror}") from error
-        if piece is None:  # somebody made the pipe non-blocking, and it is empty
-            select.select([source], [], [])
-        elif piece:
+        if piece:
             yield piece
-        else:
+        elif piece is not None:  # None: somebody made the pipe non-blocking, and it is empty
             return
 
 
@@ -115,11 +117,20 @@ def write(target: Output, data: bytes) -> None:
 
 
 def _wait(source: io.FileIO, seconds: float | None) -> bool:
-    """Wait until bytes can be read; return False if `seconds` pass before."""
-    if seconds is None or os.name == "nt":  # Windows can wait for sockets only
+    """Wait until bytes can be read; return False if `seconds` pass before.
+
+    A signal that arrives just before a system call does not end the call. So no call lasts long, and the
+    handler runs after the call.
+    """
+    if os.name == "nt":  # Windows can wait for sockets only
         return True
-    ready, _, _ = select.select([source], [], [], seconds)
-    return bool(ready)
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    while True:
+        left = max(0.0, end - time.monotonic())
+        if select.select([source], [], [], min(left, _LONGEST_WAIT))[0]:
+            return True
+        if left <= _LONGEST_WAIT:
+            return False
 
 
 def print_if_possible(text: str) -> None:
