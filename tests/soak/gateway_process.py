@@ -34,7 +34,7 @@ class Gateway:
     def workers(self) -> list[int]:
         """Return the process ids of its workers."""
         children = (self._proc / f"task/{self._process.pid}/children").read_text().split()
-        return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [int(pid) for pid in children if b"spawn_main" in _command_of(pid)]
 
     async def stop(self) -> int:
         """Ask it to end, and return its exit code."""
@@ -88,6 +88,14 @@ async def gateway(**sections: Any) -> AsyncIterator[Gateway]:
             if process.returncode is None:
                 process.terminate()
             await process.wait()
+
+
+def _command_of(pid: str) -> bytes:
+    """Return the command line of a process; empty if it has ended in the meantime."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 async def _port(process: asyncio.subprocess.Process, log: Path) -> int:
