@@ -298,8 +298,7 @@ class LiveDelivery(Delivery):
         self.sink = writer
         if self.is_started:
             writer.begin_body()
-        self.clock.write = write_timeout
-        self.supervisor.update()
+        self.supervisor.update(self.clock.begin_writing(write_timeout))
 
     def _headers(self) -> Headers:
         """Return the headers of the response.

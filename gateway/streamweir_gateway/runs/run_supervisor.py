@@ -89,9 +89,10 @@ class RunSupervisor(Watched):
     def begin(self, source: Evidence, timeouts: Timeouts) -> None:
         """Begin another attempt: all clocks but `total` start anew."""
         clock = self.clock
+        within = timeouts.shortest if clock.source is None else 0.0  # later attempts: `total` runs already
         clock.source, clock.timeouts = source, timeouts
         self.stop = clock.asked = clock.last_read = None
-        self.sweep.look_soon(self)
+        self.sweep.look_soon(self, within)
 
     def sent(self) -> None:
         """Start the clock of the first event, because the request has been sent on a connection."""

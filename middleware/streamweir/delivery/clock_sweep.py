@@ -28,6 +28,9 @@ __all__ = ["TICK_SECONDS", "ClockSweep", "Watched", "sweep_of"]
 TICK_SECONDS: Final = 0.01
 """The length of a tick, and so the longest delay of a look."""
 
+_SOON_SECONDS: Final = 1.0
+"""The longest time until the first look. Most answers are over before it."""
+
 _FARTHEST_SECONDS: Final = 60.0
 """The longest time between two looks, which bounds the number of ticks that are kept."""
 
@@ -75,12 +78,19 @@ class ClockSweep:
         """The tick that the timer is set for, or that is being swept; infinity: neither."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def look_soon(self, watched: Watched) -> None:
-        """Look at the clock of an object within a tick."""
-        tick = int(time.monotonic() * _TICKS) + 1
-        if watched.tick != tick:
-            if watched.tick is not None:
-                self.forget(watched)
+    def look_soon(self, watched: Watched, within: float = 0.0) -> None:
+        """Look at the clock of an object.
+
+        Args:
+            watched: the object.
+            within: seconds in which nothing can become due. The look comes within a tick after them, or
+                after a second, whichever is earlier.
+        """
+        tick = int((time.monotonic() + min(within, _SOON_SECONDS)) * _TICKS) + 1
+        if watched.tick is None:
+            self._put(watched, tick)
+        elif tick < watched.tick:
+            self.forget(watched)
             self._put(watched, tick)
 
     def look_at(self, watched: Watched, when: float) -> None:

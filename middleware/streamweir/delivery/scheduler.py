@@ -22,10 +22,11 @@ __all__ = ["GroupScheduler", "LoopScheduler", "Scheduler"]
 class Scheduler(Protocol):
     """Runs functions in addition to the task that delivers."""
 
-    def watch(self, look: Callable[[float], float]) -> None:
+    def watch(self, look: Callable[[float], float], within: float = 0.0) -> None:
         """Set the only timer: call `look` soon, and again at each time that it returns.
 
         Args:
+            within: seconds in which nothing can become due, so that `look` need not be called.
             look: gets `time.monotonic()` and returns the time of its next call; infinity: it is not called
                 again.
         """
@@ -61,10 +62,10 @@ class LoopScheduler(Watched):
         self._look: Callable[[float], float] | None = None
         self._tasks: set[asyncio.Task[None]] | None = None
 
-    def watch(self, look: Callable[[float], float]) -> None:
+    def watch(self, look: Callable[[float], float], within: float = 0.0) -> None:
         """See `Scheduler`."""
         self._look, self._context = look, copy_context()
-        self._sweep.look_soon(self)
+        self._sweep.look_soon(self, within)
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
         """See `Scheduler`."""
@@ -117,9 +118,9 @@ class GroupScheduler:
         is_trio = trio is not None and trio.lowlevel.in_trio_run()
         self._timer: LoopScheduler | _TaskTimer = _TaskTimer(tasks) if is_trio else LoopScheduler()
 
-    def watch(self, look: Callable[[float], float]) -> None:
+    def watch(self, look: Callable[[float], float], within: float = 0.0) -> None:
         """See `Scheduler`."""
-        self._timer.watch(look)
+        self._timer.watch(look, within)
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
         """See `Scheduler`."""
@@ -159,8 +160,8 @@ class _TaskTimer:
         self._whole = anyio.CancelScope()
         self._sleep: anyio.CancelScope | None = None
 
-    def watch(self, look: Callable[[float], float]) -> None:
-        self.set_timer(TICK_SECONDS, partial(self._look, look))
+    def watch(self, look: Callable[[float], float], within: float = 0.0) -> None:
+        self.set_timer(max(TICK_SECONDS, within), partial(self._look, look))
 
     def _look(self, look: Callable[[float], float]) -> None:
         now = time.monotonic()

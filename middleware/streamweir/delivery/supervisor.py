@@ -61,9 +61,13 @@ class DeliverySupervisor:
         if not delivery.client.watch(self._client_left):
             self._scheduler.start(self._wait_for_client)
 
-    def update(self) -> None:
-        """Look at the clock soon, because one of its durations has changed."""
-        self._scheduler.watch(self._look)
+    def update(self, within: float = 0.0) -> None:
+        """Look at the clock soon, because one of its durations has changed.
+
+        Args:
+            within: seconds in which no entry of the clock can run out.
+        """
+        self._scheduler.watch(self._look, within)
 
     def limit_rest(self, seconds: float) -> None:
         """Limit the time for the remaining bytes, in seconds, because the source was ended from outside."""

@@ -30,6 +30,9 @@ __all__ = ["SETTLE_SECONDS", "Due", "Durations", "Evidence", "StreamClock", "tim
 SETTLE_SECONDS: Final = 5.0
 """Seconds of silence after soft evidence of the end, until the stream is over."""
 
+_LOOKS_PER_WRITE: Final = 4
+"""How often one looks at the client in the time for which it may fail to read, to notice that it reads."""
+
 Timeout: TypeAlias = Literal["total_timeout", "first_event_timeout", "idle_timeout"]
 Due: TypeAlias = Timeout | Literal["settled", "slow_client", "heartbeat"]
 
@@ -110,6 +113,16 @@ class StreamClock:
         self._unsent: tuple[float, int | None] | None = None
         """The write that `note_unsent` was last called for, and its bytes that the client had not read."""
 
+    def begin_writing(self, write: float | None) -> float:
+        """Set the seconds for which the client may fail to read.
+
+        Returns:
+            The seconds in which no entry of the client's side can run out if all begin to run now.
+        """
+        self.write = write
+        soonest = math.inf if write is None else write / _LOOKS_PER_WRITE
+        return soonest if self.heartbeat is None else min(soonest, self.heartbeat)
+
     def note_unsent(self, unsent: int | None, now: float) -> None:
         """Note how many bytes of the pending write the client has not read; if the number shrinks, the client
         is reading.
@@ -140,7 +153,7 @@ class StreamClock:
     def look(self, now: float) -> tuple[Due | None, float]:
         """Return the results of `due` and `next_look`; the entries are computed once for both."""
         over: list[tuple[float, Due]] = []
-        earliest = math.inf if self.write is None else now + self.write / 4  # to notice that a client reads
+        earliest = math.inf if self.write is None else now + self.write / _LOOKS_PER_WRITE
         for due, since_of, seconds_of in _TABLE:
             if (seconds := seconds_of(self)) is not None:
                 since = since_of(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from streamweir.options.durations import format_duration
 from streamweir.options.timeouts import Timeouts as LibraryTimeouts
+from streamweir.translation.clock import SETTLE_SECONDS
 from streamweir_gateway.config.models.field_types import (
     NOT_EMPTY,
     AtLeastOne,
@@ -67,6 +69,12 @@ class Timeouts(Section):
     """The time for which a client may fail to read."""
     waiting: DurationOrOff = written(format_duration(_LIBRARY.waiting))
     """The time for which an open connection may be silent while a person is asked."""
+
+    @cached_property
+    def shortest(self) -> float:
+        """The seconds in which no clock of the upstream's side can run out."""
+        clocks = (self.first_event, self.idle, self.total, self.waiting, SETTLE_SECONDS)
+        return min(seconds for seconds in clocks if seconds is not None)
 
     @property
     def left(self) -> float:
