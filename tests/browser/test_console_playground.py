@@ -30,6 +30,7 @@ ANSWERS = ["standard", *DEMOS]
 TEXT = "Hangzhou"
 KEPT = {"token": "kept", "n": [1, None]}
 WINDOW = {"type": "boolean", "title": "Window"}
+GUEST = {"type": "object", "title": "Guest", "properties": {"name": {"type": "string", "title": "Full name"}}}
 TAGS = {"type": "array", "items": {"type": "string"}, "title": "Tags", "description": "Of the seats."}
 _ANSWER_HAS = "(text) => document.querySelector('[aria-label=Answer]').innerText.includes(text)"
 _RAW_HAS = """(bytes) => {
@@ -164,7 +165,12 @@ def asking() -> bytes:
     """The body of a run that waits for a decision and for a form."""
     form = {
         "type": "object",
-        "properties": {"seats": {"type": "integer", "title": "Seats"}, "window": WINDOW, "tags": TAGS},
+        "properties": {
+            "seats": {"type": "integer", "title": "Seats"},
+            "window": WINDOW,
+            "tags": TAGS,
+            "guest": GUEST,
+        },
     }
     asked = [
         {"interaction_id": "one", "kind": "approval", "state": "requested", "title": "Buy?", "resume": KEPT},
@@ -196,6 +202,7 @@ async def test_playground_answers_all_open_interactions_in_one_request(
             page = await opened(browser_of_console, console, "/playground")
             await send(page, "/chat")
             await result(page, reason="interaction")
+            await page.wait("() => document.body.innerText.includes('JSON, with Full name (name).')")
             await page.click("button", "Submit")
             await page.wait("() => document.activeElement.matches('fieldset')")
             await page.click("radio", "Approve")

@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import { type DataOf, type FormField, formModel } from "../../../../../clients/typescript/src/index.js";
 import { PageElement } from "../../shell/page-view.js";
 import { visibleLine, visibleText } from "../../text/visible.js";
+import { partsOf } from "./schema-parts.js";
 
 export type Interaction = DataOf<"interaction">;
 export type Action = "submit" | "cancel" | "approve" | "reject";
@@ -54,7 +55,7 @@ export class InteractionForm extends PageElement {
     return html`
       ${title ? html`<h3>${visibleLine(title)}</h3>` : nothing}
       ${description ? html`<p>${visibleText(description)}</p>` : nothing}
-      ${kind === "approval" ? this.#decision(idOf(at, 0)) : (model?.fields ?? []).map((field, n) => this.#field(field, idOf(at, n)))}
+      ${kind === "approval" ? this.#decision(idOf(at, 0)) : (model?.fields ?? []).map((field, n) => this.#field(field, idOf(at, n), schemaOf(interaction, field)))}
       ${model ? nothing : html`<p class="muted">This kind has no form: the answer has no value.</p>`}
     `;
   }
@@ -72,14 +73,14 @@ export class InteractionForm extends PageElement {
     `;
   }
 
-  #field(field: FormField, id: string): TemplateResult {
+  #field(field: FormField, id: string, schema: unknown): TemplateResult {
     const error = this.#errors[id];
     const label = visibleLine(field.label || field.name);
     return html`
       <div class="form-field">
         <label for=${id}>${label}</label>
         ${control(field, id, Boolean(error), `${id}-hint`)}
-        <span class="form-hint ${error ? "problem" : "muted"}" id=${`${id}-hint`}>${error ? `${label} ${ERRORS[error] ?? "does not fit"}.` : visibleText(hintOf(field))}</span>
+        <span class="form-hint ${error ? "problem" : "muted"}" id=${`${id}-hint`}>${error ? `${label} ${ERRORS[error] ?? "does not fit"}.` : visibleText(hintOf(field, schema))}</span>
       </div>
     `;
   }
@@ -110,9 +111,16 @@ export class InteractionForm extends PageElement {
 }
 
 /** The field's description; a list or an object is entered as JSON, which is said before it is wrong. */
-function hintOf({ description, type }: FormField): string {
-  const format = type === "json" ? "Written as JSON." : "";
+function hintOf({ description, type }: FormField, schema: unknown): string {
+  const parts = type === "json" ? partsOf(schema) : "";
+  const format = type === "json" ? `Written as JSON${parts && `, with ${parts}`}.` : "";
   return [description, format].filter(Boolean).join(" ");
+}
+
+/** Returns the schema of a field; that of the whole form where the form is one field. */
+function schemaOf({ schema }: Interaction, { name }: FormField): unknown {
+  const properties = (schema as { properties?: Readonly<Record<string, unknown>> } | null | undefined)?.properties;
+  return properties && Object.hasOwn(properties, name) ? properties[name] : schema;
 }
 
 function idOf(interaction: number, field: number): string {
