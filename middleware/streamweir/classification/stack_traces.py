@@ -74,6 +74,8 @@ _EXCEPTION: Final = LazyPattern(rf"\b(?:[A-Za-z_]\w{{0,60}})?(?:{'|'.join(_KINDS
 
 def is_exception_text(text: str) -> bool:
     """Return whether `text` names a program's exception (`KeyError: 'x'`), or contains a stack trace."""
+    if text.isidentifier() and text.isascii():  # one word, as most ids
+        return text.endswith(_KINDS) and _EXCEPTION.search(text) is not None
     for kind in _KINDS:  # most texts have none, and the pattern takes ten times as long to find that out
         if kind in text and _EXCEPTION.search(text[:_LOOKED_AT]) is not None:
             return True

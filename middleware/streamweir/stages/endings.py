@@ -66,6 +66,9 @@ _ALSO_FITTING: Final = frozenset(
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _ALL_TOKENS: Final = frozenset(_TOKENS)
 _COUNTS: Final = frozenset({*_TOKENS, "duration_ms"})
+_USUAL: Final = frozenset({*_TOKENS, "finish_reason"})
+"""The fields of a summary in most streams."""
+_INT: Final = {int}
 _COUNTED_HERE: Final = frozenset({"tool_calls", "events"})
 """The counts of a summary that are not the upstream's."""
 _TOO_LARGE: Final = 2**53
@@ -132,6 +135,10 @@ def fitting_reason(event: SessionEnd) -> Reason:
 
 def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the known fields of a summary (with the third token count) and all other fields."""
+    if summary.keys() == _USUAL and summary["finish_reason"] in FINISH_REASONS:
+        counts = [*map(summary.__getitem__, _TOKENS)]
+        if {*map(type, counts)} == _INT and min(counts) >= 0 and max(counts) < _TOO_LARGE:
+            return summary, {}
     known: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for key, value in summary.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, cast
 
 import msgspec
 
@@ -113,8 +113,8 @@ class ErrorSanitizer:
             safe = msgspec.structs.replace(event, meta=self._safe_ids(failure_meta(meta)))
         if not safe.meta or "extra" not in safe.meta:
             return safe
-        names = _short_names_in(safe.meta["extra"]) if type(event) is SessionStart else None
-        if names in _HARMLESS_STARTS:
+        is_start = type(event) is SessionStart
+        if is_start and _is_harmless(safe.meta["extra"]):
             return safe
         safe = next(iter(self._safe_beside(safe) or (safe,)))
         is_bad_end = isinstance(event, SessionEnd) and event.status in ("cancelled", "error")
@@ -124,8 +124,8 @@ class ErrorSanitizer:
         extra = (safe.meta or {}).get("extra")
         looked_through = _looked_through(extra, report)
         if looked_through == extra:
-            if names is not None and safe is event:
-                _remember_harmless(names)
+            if is_start and safe is event and extra:
+                _remember_harmless(extra)
             return safe
         return msgspec.structs.replace(safe, meta={**(safe.meta or {}), "extra": looked_through})
 
@@ -279,27 +279,29 @@ class ErrorSanitizer:
         return code in CODES or (code not in TOOL_CODES and self._is_machine_code(code))
 
 
-_Names: TypeAlias = tuple[tuple[str, str], ...]
-
 _MOST_STARTS: Final = 16
-_HARMLESS_STARTS: Final[set[_Names | None]] = set()
+_HARMLESS_STARTS: Final[set[tuple[tuple[str, str], ...]]] = set()
 """Fields of stream starts that were sent unchanged: all starts of one model have equal fields."""
 
 
-def _short_names_in(extra: Mapping[str, Any]) -> _Names | None:
-    """Return the fields as pairs if they are few and hold only short texts; else None."""
+def _is_harmless(extra: Mapping[str, Any]) -> bool:
+    """Return whether a start with equal fields was sent unchanged."""
+    try:
+        return len(extra) <= _FEW_FIELDS and tuple(extra.items()) in _HARMLESS_STARTS
+    except TypeError:  # a value is a list or an object
+        return False
+
+
+def _remember_harmless(extra: Mapping[str, Any]) -> None:
+    """Remember the fields of a start that was sent unchanged, if they are few and hold only short texts."""
     if len(extra) > _FEW_FIELDS:
-        return None
+        return
     for name, value in extra.items():
         if type(value) is not str or len(value) > _CACHED or len(name) > _CACHED:
-            return None
-    return tuple(extra.items())
-
-
-def _remember_harmless(names: _Names) -> None:
+            return
     if len(_HARMLESS_STARTS) >= _MOST_STARTS:
         _HARMLESS_STARTS.clear()
-    _HARMLESS_STARTS.add(names)
+    _HARMLESS_STARTS.add(tuple(extra.items()))
 
 
 def _is_stopped(step: Status) -> bool:

@@ -61,11 +61,13 @@ def room_of(key: MessageKey, message: SentMessage) -> int:
     room = _MESSAGE
     if key is UNNAMED and message.meta is None:
         return room
-    for name in key[:2]:
-        if name is not None:
-            room += getsizeof(name)
+    message_id, channel, _ = key
+    if message_id is not None:
+        room += getsizeof(message_id)
+    if channel is not None:
+        room += getsizeof(channel)
     for value in message.meta.values() if message.meta else ():
-        if isinstance(value, str):
+        if type(value) is str:
             room += getsizeof(value)
     return room
 

@@ -137,6 +137,7 @@ def outcome(name: str, pieces: Sequence[bytes], **options: Any) -> tuple[Any, ..
     written = [*map(translator.feed, pieces)]
     reader = translator.stream.reader
     decoder = reader.frames.decoder
+    getattr(decoder, "_blocks", None)  # made when first needed, so that the states can be compared
     noted = (
         *(reader.started, reader.first_output, reader.malformed, reader.unknown, reader.has_understood),
         *(reader.complete, reader.tokens, reader.frames.stats.messages, reader.frames.empty_left),

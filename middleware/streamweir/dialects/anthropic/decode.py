@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from streamweir.classification.finish_words import is_broken_off, standard_finish
@@ -29,7 +30,7 @@ _TYPES: Final = frozenset(
         *("message_delta", "message_stop"),
     }
 )
-_TOKENS: Final = ("input_tokens", "output_tokens")
+_TOKENS: Final = frozenset({"input_tokens", "output_tokens"})
 _KNOWN_TOKENS: Final = ("prompt_tokens", "completion_tokens")
 _PAUSES: Final = ("pause_turn", "compaction")
 """The stop reasons of a turn that continues when the client sends it back."""
@@ -94,24 +95,26 @@ class AnthropicDecoder(Decoder):
             '<next>{"type":"content_block_start","index":<number>,'
             '"content_block":{"type":"text","text":""}<blanks>}?',
         ),
-        quiet=(
-            '{"type":"content_block_start","index":<number>,',
-            '"content_block":{"type":"text","text":""}<blanks>}',
-        ),
-        ping=('{"type":"ping"<blanks>}',),
         finish=(
             '{"type":"content_block_stop","index":<number><blanks>}<next>?',
             '{"type":"message_delta","delta":{"stop_reason":<reason=word>,"stop_sequence":null}',
             ',"usage":<counts=object><blanks>}',
             '<next>{"type":"message_stop"<blanks>}<over=mark>?',
         ),
+        quiet=(
+            '{"type":"content_block_start","index":<number>,',
+            '"content_block":{"type":"text","text":""}<blanks>}',
+        ),
+        ping=('{"type":"ping"<blanks>}',),
         close=('{"type":"content_block_stop","index":<number><blanks>}',),
         end=('{"type":"message_stop"<blanks>}',),
     )
 
+    _has_blocks = False
+    """A message was decoded: until then there are no `Blocks`, which answers of one text do not need."""
+
     def __init__(self) -> None:
         self._meta: Meta | None = None
-        self._blocks = Blocks()
         self._summary: dict[str, Any] = {}
         self._waits = False
 
@@ -130,7 +133,7 @@ class AnthropicDecoder(Decoder):
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events of `frame`; an unknown message becomes a custom event."""
-        if frame.data in _QUIET and self._blocks.is_idle:
+        if frame.data in _QUIET and self._is_idle:
             return ()
         if not frame.data.strip():
             return ()
@@ -144,7 +147,7 @@ class AnthropicDecoder(Decoder):
     def read_block(self, found: re.Match[bytes]) -> Sequence[Event] | None:
         """Return the events of a usual block; None before the answer, and while a call is incomplete."""
         kind = found.lastgroup
-        if not self._blocks.is_idle:
+        if self._has_blocks and not self._blocks.is_idle:
             return None
         if kind == "begin":
             return self._begin(found)
@@ -163,6 +166,18 @@ class AnthropicDecoder(Decoder):
     def reported_tokens(self) -> Mapping[str, Any]:
         """The counts of tokens that the stream has reported until now."""
         return self._summary
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        self._has_blocks = True
+        blocks = Blocks()
+        blocks.meta = self._meta
+        return blocks
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether no block has a value to be sent."""
+        return not self._has_blocks or self._blocks.is_idle
 
     def _read(self, message: dict[str, Any]) -> Iterable[Event]:
         kind = message.get("type")
@@ -203,10 +218,11 @@ class AnthropicDecoder(Decoder):
     def _begin(self, found: re.Match[bytes]) -> Sequence[Event] | None:
         """Return the start of a usual answer."""
         message_id, model, later_model, usage = found.group("id", "model", "later_model", "usage")
-        counts = self._counts_in(usage)
-        if counts is None:
+        if len(self._summary) >= _MANY or (counts := object_in(usage)) is None:
             return None
-        self._meta = self._blocks.meta = meta = message_meta(message_id.decode())
+        self._meta = meta = message_meta(message_id.decode())
+        if self._has_blocks:
+            self._blocks.meta = meta
         if (model := model if later_model is None else later_model) is not None:
             meta = {**(meta or {}), "extra": {"model": model.decode()}}
         return (SessionStart(meta=meta), *self._count(counts))
@@ -217,15 +233,11 @@ class AnthropicDecoder(Decoder):
         """
         reason, usage, over = found.group("reason", "counts", "over")
         finish = _GOOD_ENDS.get(reason)
-        if finish is None or (counts := self._counts_in(usage)) is None:
+        if finish is None or len(self._summary) >= _MANY or (counts := object_in(usage)) is None:
             return None
         self._count(counts)
         self._summary["finish_reason"] = finish
         return () if over is None else self._stop(None)
-
-    def _counts_in(self, group: bytes) -> dict[str, Any] | None:
-        """Return the counts of a usual block; None if the block has to be decoded."""
-        return object_in(group) if len(self._summary) < _MANY else None
 
     def _message_delta(self, message: Mapping[str, Any]) -> tuple[Event, ...]:
         delta = message.get("delta")
@@ -263,11 +275,13 @@ class AnthropicDecoder(Decoder):
         return asked_in(message)
 
     def _stop(self, beside: dict[str, Any] | None) -> tuple[Event, ...]:
-        blocks = self._blocks
-        calls: tuple[Event, ...] = () if blocks.is_idle else (*blocks.stop_all(),)
-        if self._summary.get("finish_reason") not in CUT_SHORT:
-            calls += (*blocks.ask_for_cut(),)
-        waits = self._waits or blocks.called
+        calls: tuple[Event, ...] = ()
+        waits = self._waits
+        if self._has_blocks:
+            calls = (*self._blocks.stop_all(),)
+            if self._summary.get("finish_reason") not in CUT_SHORT:
+                calls += (*self._blocks.ask_for_cut(),)
+            waits = waits or self._blocks.called
         meta = and_extra(self._meta, beside)
         end = SessionEnd("suspended" if waits else "completed", summary=self._summary or None, meta=meta)
         return (*calls, end)
@@ -303,7 +317,7 @@ class AnthropicDecoder(Decoder):
             return ()
         summary, rest = self._summary, None
         given, made = usage.get("input_tokens"), usage.get("output_tokens")
-        if len(usage) > (given is not None) + (made is not None) and (others := leftover(usage, _TOKENS)):
+        if not usage.keys() <= _TOKENS and (others := leftover(usage, _TOKENS)):
             rest = keep_counts(summary, others, _KNOWN_TOKENS)
         if type(given) is int and 0 <= given < _MOST:
             summary["prompt_tokens"] = given

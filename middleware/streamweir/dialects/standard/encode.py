@@ -202,13 +202,12 @@ class StandardEncoder(Encoder):
         remembered, because most events of a stream have the same metadata.
         """
         meta = event.meta
-        if not meta:
-            return b"}}"
-        if meta is self._meta:
-            return self._end
+        if meta is self._meta or not meta:
+            return self._end if meta else b"}}"
         metadata = meta if _OWN_PLACES.isdisjoint(meta) else wire_metadata(event)
-        end = b"," + write_json(metadata)[1:] + b"}" if metadata else b"}}"
-        if len(end) <= _REMEMBERED and "duration_ms" not in meta:  # its place depends on the kind of event
+        end = b",%b}" % write_json(metadata)[1:] if metadata else b"}}"
+        is_equal_for_all = metadata is meta or "duration_ms" not in meta  # whose place depends on the event
+        if is_equal_for_all and len(end) <= _REMEMBERED:
             self._meta, self._end = meta, end
         return end
 

@@ -99,7 +99,6 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
         stop, empty = end, empty + messages
         if events:
             empty -= 1
-            frames.note_message(events)
             items.append((events, None))
             if type(events[-1]) is SessionEnd:
                 break
@@ -107,17 +106,19 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
             if usual is not None and data.startswith(usual.before, stop):
                 found = None
                 break
-    if stop:
-        frames.note_empty(empty)
-    around = None
-    if stop < len(data) and frames.templates.current is None and found is None:
+    run = None
+    if found is None and stop < len(data) and (stop or frames.templates.current is None):
         run = _texts_at(stop, data, decoder, parser)
-        if run is not None:
-            around, texts, stop = run
-            frames.note_texts(around.template)
-            items.append(([TextRun(around.template.event, texts)], None))
-    if not stop:
+    if stop:
+        frames.note_blocks(items, empty, None if run is None else run[0].template)
+    elif run is not None:
+        frames.note_texts(run[0].template)
+    else:
         return None
+    around = None
+    if run is not None:
+        around, texts, stop = run
+        items.append(([TextRun(around.template.event, texts)], None))
     if parser.chosen is None:
         parser.note_sse_blocks()
     return FormedBlocks(items, stop, around)
@@ -145,15 +146,18 @@ def _texts_at(
     if piece is None or fields is None or fields.form is None:
         return None
     usual = _usual_block(fields)
-    if usual is not None and usual.is_first_in(data, begin):
-        around: AnySurroundings = usual.of(piece)
-    elif (found := fields.form.block_at(data, begin, piece, fields)) is not None:
-        template, before = found
-        if template.is_constant:
-            around = Surroundings(template, before, BLOCK_END)
-        else:
-            around = ChangingSurroundings(template, before, BLOCK_END, parser.note_id)
-    else:
+    if usual is not None:
+        texts, end = usual.first_run_in(data, begin)
+        if texts is not None:
+            return usual.of(piece), texts, end
+    found = fields.form.block_at(data, begin, piece, fields)
+    if found is None:
         return None
+    template, before = found
+    around: AnySurroundings
+    if template.is_constant:
+        around = Surroundings(template, before, BLOCK_END)
+    else:
+        around = ChangingSurroundings(template, before, BLOCK_END, parser.note_id)
     texts, end = around.run_in(data, begin, tries_all=True)
     return None if texts is None else (around, texts, end)

@@ -19,7 +19,7 @@ from streamweir.codec.frame_growth import GROWTH, append_bounded, largest_frame_
 from streamweir.codec.message_template import MessageTemplate
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import LimitExceeded, NotTheDialect
-from streamweir.events import Content, Data, Error, Event, Thinking, ToolCallEnd, Warning
+from streamweir.events import Content, Data, Error, Event, ToolCallEnd, Warning
 from streamweir.framing import Frame
 from streamweir.options.limits import Limits
 from streamweir.translation.items import FrameItems, SafeEvent, StreamItem, TextRun
@@ -74,7 +74,6 @@ class FrameReader:
     decoder: Decoder | None = None
     started = False
     forms: BlockForms | None = None
-    takes_marked = False
     errors_for_users = False
     first_output: FirstOutput | None = None
     is_under_way = False
@@ -90,6 +89,7 @@ class FrameReader:
     """The bytes of frames without events that arrived after `_error_only`."""
 
     def __init__(self, limits: Limits, raw: bool) -> None:
+        self.takes_marked = False  # read for each event, which takes longer on the class
         self.templates: MessageTemplates
         self._decode: Callable[[Frame], Iterable[Event]]
         self.unreadable = Unreadable(limits.malformed_events)
@@ -100,7 +100,6 @@ class FrameReader:
         """The most bytes of a frame whose few events need not be counted; set with the dialect."""
         self.empty_left = limits.stream_bytes if limits.stream_bytes > MIN_EMPTY else MIN_EMPTY
         self._raw = raw
-        self.takes_marked = False  # read for each event, which takes longer on the class
 
     def read_as(self, dialect: Dialect, decoder: Decoder) -> None:
         """Set the dialect and its decoder."""
@@ -152,9 +151,8 @@ class FrameReader:
         return [((read,), frame)]
 
     def read_event(self, frame: Frame) -> Event | list[FrameItems]:
-        """Return the event of a frame that is one event other than a text, once the stream has started.
-
-        For any other frame, return what `read` returns.
+        """Return the event of a frame that is one event other than a text, once the stream has started; for
+        any other frame, what `read` returns.
         """
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
             before = [*self.unreadable.note(frame)] if marked.before else []
@@ -224,23 +222,27 @@ class FrameReader:
             self.first_output = NO_ERROR
         self.templates.current = template
 
-    def note_message(self, events: Sequence[Event]) -> None:
-        """Note the events of a message that was not decoded."""
-        self.started = True
-        self.stats.messages += 1
-        if not self.stats.has_any:
-            self._note_stats(events, NO_FRAME)
-        self.note_output(events)
+    def note_blocks(self, read: Sequence[FrameItems], empty: int, template: MessageTemplate | None) -> None:
+        """Note blocks that were not decoded: the events `read` from them, and the number of empty messages.
 
-    def note_empty(self, messages: int) -> None:
-        """Note messages that were not decoded, some of them without events; no text follows directly."""
-        self.count_empty(messages * EMPTY_BYTES)
-        self.templates.note(NO_FRAME, None)
+        `template` is that of the texts that directly follow; None if no text follows.
+        """
+        if empty:
+            self.count_empty(empty * EMPTY_BYTES)
+        self.templates.note_other(None)
+        if template is not None:
+            self.note_texts(template)
+        stats = self.stats
+        for events, _ in read:
+            self.started = True
+            stats.messages += 1
+            if not stats.has_any:
+                self._note_stats(events, NO_FRAME)  # type: ignore[arg-type]
+            if self.first_output is None:
+                self.note_output(events)  # type: ignore[arg-type]
 
     def _read_one(self, event: Event, frame: Frame) -> Event | list[FrameItems]:
-        """Return the only event of a frame of a stream that has started, a text with its frame; not with
-        `raw`.
-        """
+        """Return the only event of a frame of a stream that has started, a text with its frame."""
         stats, templates, kind = self.stats, self.templates, type(event)
         stats.messages += 1
         if type(event) is Data and event.unknown:
@@ -272,10 +274,9 @@ class FrameReader:
         template = self.templates.current
         if template is None or template.grows or frame.raw is not None or not self._makes_runs:
             return None
-        kind = type(event)
-        if kind is Content or kind is Thinking:
-            return (TextRun(template.event, [cast("Content", event).content]),)
-        return None
+        if type(event) not in TEXTS:
+            return None
+        return (TextRun(template.event, [cast("Content", event).content]),)
 
     def count_empty(self, size: int) -> None:
         """Count the bytes of input that takes time to read but has no meaning.

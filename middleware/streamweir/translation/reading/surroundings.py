@@ -146,12 +146,12 @@ class Surroundings(TextReader):
         end = data.find(self.end, begin) + len(self.end)
         return data.startswith(self.before, begin) and data.endswith(self._after, begin, end)
 
-    def first_run_in(self, data: bytes) -> tuple[list[str] | None, int]:
-        """Return the texts of the blocks at the beginning of `data`, and where the last of them ends."""
-        if not data.startswith(self.before):
-            return None, 0
-        texts = self.texts_in(data)
-        return (texts, len(data)) if texts else self.run_in(data, 0, tries_all=False)
+    def first_run_in(self, data: bytes, begin: int = 0) -> tuple[list[str] | None, int]:
+        """Return the texts of the blocks from `begin` on, and where the last of them ends."""
+        if not data.startswith(self.before, begin):
+            return None, begin
+        texts = self.texts_in(data[begin:])
+        return (texts, len(data)) if texts else self.run_in(data, begin, tries_all=False)
 
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of bytes that consist of such blocks; None for any other bytes."""
