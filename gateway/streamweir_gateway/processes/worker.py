@@ -19,6 +19,7 @@ from streamweir_gateway.config import GatewayConfig
 from streamweir_gateway.importing import importing
 from streamweir_gateway.processes.command_channel import STOP, Command, CommandReceiver
 from streamweir_gateway.processes.console_link import LinkPlace
+from streamweir_gateway.processes.shared_processors import work_in_turns
 from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker_board import SharedAbsence, WorkerBoard
 
@@ -66,6 +67,7 @@ def run_worker(
     config = receiver.first()
     if config is None:
         sys.exit(0)
+    work_in_turns(config.server.workers)
     process: ServingProcess
 
     def ready(_address: tuple[str, int]) -> None:

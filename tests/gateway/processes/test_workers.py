@@ -50,6 +50,27 @@ async def test_all_workers_serve_and_a_reload_reaches_each_once(tmp_path: Path) 
     assert [event for event in told if not event.startswith("drain")] == ["request"] * 20
 
 
+@pytest.mark.parametrize(("workers", "policy"), [(2, "SCHED_BATCH"), (1, "SCHED_OTHER")])
+async def test_workers_take_turns_where_they_outnumber_the_processors(
+    tmp_path: Path, workers: int, policy: str
+) -> None:
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        async with (
+            upstream(WHOLE) as server,
+            running_gateway(
+                tmp_path, endpoints=endpoints(server.url), server={"workers": workers}
+            ) as running,
+        ):
+            await running.ready()
+            policies = {os.sched_getscheduler(pid) for pid in running.workers() or [running.pid]}
+            assert policies == {getattr(os, policy)}
+            assert (await ask(running.at)).assert_valid().end["status"] == "completed"
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 async def test_every_worker_serves(tmp_path: Path) -> None:
     async def endless(call: Call) -> None:
         await call.send(SSE, chunk(HELLO[0]))
