@@ -4,32 +4,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Final
 
 from streamweir_gateway.console.ended_capture import KeptCapture
 
-__all__ = ["MOST_BEYOND", "CaptureShelf"]
-
-MOST_BEYOND: Final = 128
-"""The captures beyond `max_streams` that are kept until `shrink` is called."""
+__all__ = ["CaptureShelf"]
 
 
 class CaptureShelf:
     """Keeps the captures of ended requests.
 
-    Args:
-        max_bytes: the most bytes of all captures together.
-        max_streams: the most captures.
-
     Attributes:
-        max_bytes: the argument; it may be set anew.
-        max_streams: the argument; it may be set anew.
+        max_bytes: the most bytes of all captures together, for `shrink`.
+        max_streams: the most captures, for `shrink`.
         size: the bytes of all captures.
     """
 
-    def __init__(self, max_bytes: int, max_streams: int) -> None:
-        self.max_bytes = max_bytes
-        self.max_streams = max_streams
+    def __init__(self) -> None:
+        self.max_bytes = self.max_streams = 0
         self.size = 0
         self._kept: OrderedDict[str, tuple[KeptCapture, int]] = OrderedDict()
         """The captures and their bytes, by the id of the row, the oldest first."""
@@ -39,17 +30,11 @@ class CaptureShelf:
         found = self._kept.get(row_id)
         return None if found is None else found[0]
 
-    def add(self, capture: KeptCapture) -> bool:
-        """Keep a capture, which does not grow any more.
-
-        Returns:
-            Whether the caller has to call `shrink` now: many captures more than `max_streams` are kept, or
-            too many bytes.
-        """
-        kept, size = self._kept, capture.size
-        kept[capture.row_id] = capture, size
+    def add(self, capture: KeptCapture) -> None:
+        """Keep a capture, which does not grow any more. The caller has to call `shrink` soon."""
+        size = capture.size
+        self._kept[capture.row_id] = capture, size
         self.size += size
-        return self.size > self.max_bytes or len(kept) > self.max_streams + MOST_BEYOND
 
     def replace(self, capture: KeptCapture) -> None:
         """Keep a capture in the place of the one of the same row, if that one is still kept."""

@@ -8,7 +8,7 @@ from time import monotonic
 from streamweir_gateway.console.content_log import ContentLog
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.request_recorder import MOST_NOTES, RequestRecorder
-from streamweir_gateway.console.stream_log import StreamLog
+from streamweir_gateway.console.stream_log import Entry, StreamLog
 from streamweir_gateway.runs.stream_recorder import DeliveryFacts
 
 __all__ = ["ContentRecorder"]
@@ -29,37 +29,40 @@ class ContentRecorder(RequestRecorder):
 
     def written(self, data: bytes) -> None:
         """Note a piece of the response's body that was not sent by a relay."""
-        position = self._position
-        self._add(("write", monotonic(), data, None if position is None else position.written), len(data))
+        self._add(("write", monotonic(), data, self._position.written), len(data))
 
     def heartbeat(self, data: bytes) -> None:
         """Note a sent heartbeat, which belongs to no read."""
-        position = self._position
-        self._add(("heartbeat", monotonic(), data, None if position is None else position.written), len(data))
+        self._add(("heartbeat", monotonic(), data, self._position.written), len(data))
+
+    def _add(self, note: Entry, size: int) -> None:
+        """Add a note that holds `size` bytes. If the notes hold much, the log takes them first."""
+        if len(self._notes) >= MOST_NOTES or self.held > self.settings.most_held:
+            self.move_notes()
+        self._notes.append(note)
+        self.held += size
 
     def _kept_body(self, body: bytes) -> bytes | int:
         size = len(body)
         if size > self.settings.most_held:
             return size
-        self._held += size
+        self.held += size
         return body
 
     def _note_read(self, data: bytes) -> None:
         if data:
-            assert self._position is not None, "an attempt has begun"
             self._add(("read", monotonic(), data, self._position.written), len(data))
 
     def _relay_noter(self) -> Callable[[float, bytes, int], None]:
         relayed, position, notes = self._relayed, self._position, self._notes
         most_held = self.settings.most_held
-        assert position is not None, "an attempt has begun"
 
         def note(now: float, data: bytes, before: int) -> None:
             sent = relayed.pop() if relayed else b""
-            if len(notes) >= MOST_NOTES or self._held > most_held:
-                self._moved()
+            if len(notes) >= MOST_NOTES or self.held > most_held:
+                self.move_notes()
             notes.append((now, data, before, sent, position.written))
-            self._held += len(data) + len(sent)
+            self.held += len(data) + len(sent)
 
         return note
 

@@ -1,8 +1,8 @@
 """Puts the notes about a stream into its log: the base of the logs for `metadata` and for `content`.
 
-A relayed read is noted after its events, so the notes `kind` and `mark` wait here until it is known which
-read they come from. A note is an entry of the log (see `stream_log.py`), but the notes `request`, `response`
-and `given` do not end with the number of masked secrets, and these are others:
+A relayed read is noted after its events, so the notes `kind`, `named` and `mark` wait here until it is known
+which read they come from. A note is an entry of the log (see `stream_log.py`), but the notes `request`,
+`response` and `given` do not end with the number of masked secrets, and these are others:
 
     note        content
     ─────────   ─────────────────────────────────────────────────────────────────────────────────────────
@@ -12,6 +12,8 @@ and `given` do not end with the number of masked secrets, and these are others:
     write       bytes, sequence of the next event
     heartbeat   bytes, sequence of the next event
     end         the record of the request
+    kind        sequence, class of the event
+    named       sequence, class of the event, ids, code: an event that has ids, or a warning
 
 With `capture: metadata` the number of bytes is noted in place of the bytes.
 
@@ -66,7 +68,13 @@ class NotedLog(ABC):
     def _add_others(self, notes: Iterable[Entry]) -> None:
         for note in notes:
             kind = note[0]
-            if kind in ("kind", "mark"):
+            if kind == "kind":
+                _, t, sequence, event = note
+                self._kinds.append((kind, t, 0, sequence, event.type, None, None))
+            elif kind == "named":
+                _, t, sequence, event, ids, code = note
+                self._kinds.append(("kind", t, 0, sequence, event.type, ids, code))
+            elif kind == "mark":
                 self._kinds.append(note)
             else:
                 self.flush()

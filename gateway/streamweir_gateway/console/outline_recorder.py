@@ -11,7 +11,7 @@ from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.outline_log import OutlineLog
-from streamweir_gateway.console.request_recorder import MOST_NOTES, RequestRecorder
+from streamweir_gateway.console.request_recorder import RequestRecorder
 from streamweir_gateway.console.stream_log import StreamLog
 from streamweir_gateway.console.text_changes import change_of
 
@@ -33,13 +33,17 @@ class OutlineRecorder(RequestRecorder):
 
     def noted(self, event: Event, sequence: int) -> None:
         """Note the kind of an event."""
-        notes = self._notes
-        if self._reader is not None and self._reader.frames.first_output is not None:
+        reader = self._reader
+        if reader is not None and reader.frames.first_output is not None:
             self._reader = None
-            notes.append(("mark", monotonic(), {"what": "commit", "attempt": self.attempt}))
-        code = event.message_code if type(event) is Warning else None
-        ids = _ids_of(event.meta) if event.meta else None
-        notes.append(("kind", monotonic(), 0, sequence, event.type, ids, code))
+            self._notes.append(("mark", monotonic(), {"what": "commit", "attempt": self.attempt}))
+        kind: type[Event] = type(event)
+        if event.meta or kind is Warning:
+            ids = _ids_of(event.meta) if event.meta else None
+            code = event.message_code if type(event) is Warning else None
+            self._notes.append(("named", monotonic(), sequence, kind, ids, code))
+        else:
+            self._notes.append(("kind", monotonic(), sequence, kind))
 
     def replaced(self, event: Event, events: Sequence[Event]) -> None:
         """Note whether a text was withheld or left out."""
@@ -48,35 +52,28 @@ class OutlineRecorder(RequestRecorder):
 
     def dropped(self) -> None:
         """Note that events followed the end."""
-        self._add(("mark", monotonic(), {"what": "dropped"}))
+        self._notes.append(("mark", monotonic(), {"what": "dropped"}))
 
     def written(self, data: bytes) -> None:
         """Note a piece of the response's body that was not sent by a relay."""
-        position = self._position
-        self._add(("write", monotonic(), len(data), None if position is None else position.written))
+        self._notes.append(("write", monotonic(), len(data), self._position.written))
 
     def heartbeat(self, data: bytes) -> None:
         """Note a sent heartbeat, which belongs to no read."""
-        position = self._position
-        self._add(("heartbeat", monotonic(), len(data), None if position is None else position.written))
+        self._notes.append(("heartbeat", monotonic(), len(data), self._position.written))
 
-    def _kept_body(self, body: bytes) -> int:
-        return len(body)
+    _kept_body = staticmethod(len)
 
     def _note_read(self, data: bytes) -> None:
         if data:
-            assert self._position is not None, "an attempt has begun"
-            self._add(("read", monotonic(), len(data), self._position.written))
+            self._notes.append(("read", monotonic(), len(data), self._position.written))
 
     def _relay_noter(self) -> Callable[[float, bytes, int], None]:
-        delivery, position, notes = self.delivery, self._position, self._notes
+        delivery, position, append = self.delivery, self._position, self._notes.append
         assert delivery is not None, "a relayed read has been delivered"
-        assert position is not None, "an attempt has begun"
 
         def note(now: float, data: bytes, before: int) -> None:
-            if len(notes) >= MOST_NOTES:
-                self._moved()
-            notes.append((now, len(data), before, delivery.bytes, position.written))
+            append((now, len(data), before, delivery.bytes, position.written))
 
         return note
 

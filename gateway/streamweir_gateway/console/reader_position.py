@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from streamweir_gateway.runs.stream_recorder import ReaderFacts
 
-__all__ = ["Position", "ReaderPosition"]
+__all__ = ["BEFORE_ATTEMPTS", "Position", "ReaderPosition"]
 
 
 class Position(Protocol):
     """Counts the events of a stream."""
 
     @property
-    def written(self) -> int:
-        """The sequence number of the next event."""
+    def written(self) -> int | None:
+        """The sequence number of the next event; None if no attempt has begun."""
         ...
+
+
+class _BeforeAttempts:
+    """The position in a response of the gateway itself, which no attempt has begun."""
+
+    written = None
+
+
+BEFORE_ATTEMPTS: Final = _BeforeAttempts()
+"""The position before the first attempt."""
 
 
 class ReaderPosition:

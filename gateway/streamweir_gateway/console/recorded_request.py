@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
+
 from streamweir.capture.masking import SecretMask
 from streamweir.codec.base import Options
 from streamweir.translation.normalizer import StreamNormalizer
@@ -35,7 +37,7 @@ class CaptureSettings(NamedTuple):
     on_raw: Callable[[Masking], None]
 
 
-class TranslationFacts(NamedTuple):
+class TranslationFacts(msgspec.Struct, frozen=True, gc=False):
     """The facts about the translation of a stream that its row shows."""
 
     session_id: str | None = None
@@ -59,7 +61,7 @@ class RecordedRequest:
         delivery: the delivery to the client; None before it begins, and after the end.
         answers: the protocol that the client asks for; None before its request is read.
         framing: the framing that the client asks for; None before its request is read.
-        status: the HTTP status that was sent; None before the end.
+        status: the HTTP status that was sent, if the record of a request that has ended has none.
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
         destination: the upstream of the last attempt; None before the first.
         options: the options of each dialect in the last attempt, by its name.

@@ -3,7 +3,8 @@
     state    entered by                                   the capture is
     ──────   ──────────────────────────────────────────   ───────────────────────────────────────────────
     noted    construction                                 in `_notes`
-    logged   many notes; a viewer of an open stream       in `_log`, and in the notes since
+    logged   `move_notes`: many notes; a viewer of an     in `_log`, and in the notes since
+             open stream
 
 The recorder does as little as possible while the stream runs: it adds notes to a list. `NotedLog` makes the
 log of them when a viewer asks for it.
@@ -27,7 +28,7 @@ from streamweir_gateway.console.attempt_fields import how_ended
 from streamweir_gateway.console.capture_source import Masking
 from streamweir_gateway.console.log_mask import LogMask
 from streamweir_gateway.console.noted_log import NotedLog
-from streamweir_gateway.console.reader_position import Position, ReaderPosition
+from streamweir_gateway.console.reader_position import BEFORE_ATTEMPTS, Position, ReaderPosition
 from streamweir_gateway.console.recorded_heads import (
     CLIENT_REQUEST,
     CLIENT_RESPONSE,
@@ -46,7 +47,7 @@ from streamweir_gateway.upstream.response import UpstreamResponse
 __all__ = ["MOST_NOTES", "RequestRecorder"]
 
 MOST_NOTES: Final = 256
-"""The notes that wait until the log takes them with the next read or write."""
+"""The notes that wait until the log takes them: at the next read or write, or within a second."""
 _OBJECT_BYTES: Final = 1200
 """The memory of a recorder beside its notes, about."""
 
@@ -56,22 +57,25 @@ class RequestRecorder(RecordedRequest, ABC):
 
     Attributes:
         is_raw: whether the whole log has not been asked for.
+        held: the bytes of bodies, reads and writes in the notes.
         mask: masks the log; None until the log is made.
     """
 
-    is_raw = True
-    mask: LogMask | None = None
-    _held = 0
-    """The bytes of bodies, reads and writes in the notes."""
-    _position: Position | None = None
+    _position: Position = BEFORE_ATTEMPTS
     _response: UpstreamResponse | None = None
     _reports_relays = False
-    _log: NotedLog | None = None
+    _kept_body: Callable[[bytes], bytes | int]
+    """Returns the body of a request as the log keeps it: its bytes, or their number."""
 
     def __init__(self, row_id: str, record: RequestRecord, settings: CaptureSettings, scope: Scope) -> None:
         self.row_id = row_id
         self.record = record
         self.settings = settings
+        self.is_raw = True
+        self.was_returned = False
+        self.held = 0
+        self.mask: LogMask | None = None
+        self._log: NotedLog | None = None
         self._scope: Scope | None = scope
         self._notes: list[Entry] = []
 
@@ -90,9 +94,14 @@ class RequestRecorder(RecordedRequest, ABC):
         return self.settings.mask if self.mask is None else self.mask.secrets
 
     @property
+    def note_count(self) -> int:
+        """The number of notes that the log has not taken."""
+        return len(self._notes)
+
+    @property
     def size(self) -> int:
         """The bytes of the capture, about."""
-        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + self._held
+        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + self.held
         return size if self._log is None else size + self._log.log.size
 
     @property
@@ -114,18 +123,7 @@ class RequestRecorder(RecordedRequest, ABC):
         log = self._opened().log
         return None if self.mask is not None and self.mask.has_begun else log.whole()
 
-    def release(self) -> None:
-        """Drop the capture of a stream that has ended, because it is not kept. The row does not need it."""
-        self._notes, self._held, self._log, self.mask = [], 0, None, None
-
     # --- the log --------------------------------------------------------------------------------------------
-
-    def _add(self, note: Entry, size: int = 0) -> None:
-        """Add a note that holds `size` bytes. If there are many notes, the log takes them first."""
-        if len(self._notes) >= MOST_NOTES or self._held > self.settings.most_held:
-            self._moved()
-        self._notes.append(note)
-        self._held += size
 
     @abstractmethod
     def _new_log(self, mask: LogMask) -> NotedLog:
@@ -133,20 +131,21 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def _opened(self) -> NotedLog:
         """Return the log, with all notes in it."""
-        log = self._moved()
+        log = self.move_notes()
         log.flush()
         return log
 
-    def _moved(self) -> NotedLog:
-        """Move the notes into the log, but for those that still wait for their read."""
-        if self._log is None:
+    def move_notes(self) -> NotedLog:
+        """Move the notes into the log, but for those that still wait for their read; return the log."""
+        log = self._log
+        if log is None:
             self.mask = LogMask(self.settings.mask, self.settings.on_raw)
             self.mask.is_over = self.is_over
-            self._log = self._new_log(self.mask)
-        self._log.take(self._notes)
+            log = self._log = self._new_log(self.mask)
+        log.take(self._notes)
         self._notes.clear()
-        self._held = 0
-        return self._log
+        self.held = 0
+        return log
 
     # --- the request ----------------------------------------------------------------------------------------
 
@@ -156,7 +155,7 @@ class RequestRecorder(RecordedRequest, ABC):
         scope, self._scope = self._scope, None
         if scope is not None:
             path = scope.get("raw_path") or scope["path"].encode()
-            query, headers = scope.get("query_string", b""), (*scope["headers"],)
+            query, headers = scope.get("query_string", b""), scope["headers"]
             head = CLIENT_REQUEST, scope["method"], path, query, headers
             self._notes.append(("request", self.record.began, head, self._kept_body(body)))
 
@@ -164,10 +163,6 @@ class RequestRecorder(RecordedRequest, ABC):
         """Count the events of the response by the position of the reader of a stored run."""
         self.first_event = 0 if reader.position is None else reader.position.next_event
         self._position = ReaderPosition(reader)
-
-    @abstractmethod
-    def _kept_body(self, body: bytes) -> bytes | int:
-        """Return the body of a request as the log keeps it: its bytes, or their number."""
 
     # --- attempts -------------------------------------------------------------------------------------------
 
@@ -180,10 +175,9 @@ class RequestRecorder(RecordedRequest, ABC):
     ) -> None:
         """Note that an upstream is asked."""
         self.attempt, self.destination, self.stream, self.options = attempt, destination, stream, options
-        self._response = None
         pipeline = stream.pipeline
         self._position = pipeline.position
-        self._notes.append(("begin", monotonic(), attempt, destination, (*pipeline.lifecycle.waiting,)))
+        self._notes.append(("begin", monotonic(), attempt, destination, tuple(pipeline.lifecycle.waiting)))
         self._watch(stream)
 
     def _watch(self, stream: StreamNormalizer) -> None:
@@ -197,8 +191,8 @@ class RequestRecorder(RecordedRequest, ABC):
             request.method,
             request.origin,
             request.target,
-            (*request.headers,),
-            (*request.relayed,),
+            request.headers,
+            request.relayed,
         )
         self._notes.append(("request", monotonic(), head, self._kept_body(request.body)))
 
@@ -209,7 +203,7 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def answered(self, response: UpstreamResponse) -> None:
         """Note the head of a response, and follow its body."""
-        head = UPSTREAM_RESPONSE, self.attempt, response.status, (*response.headers,)
+        head = UPSTREAM_RESPONSE, self.attempt, response.status, response.headers
         self._notes.append(("response", monotonic(), head, None))
         self._response, response.on_read = response, self._note_read
         if self._reports_relays:
@@ -219,8 +213,7 @@ class RequestRecorder(RecordedRequest, ABC):
         """Note the end of an attempt."""
         pipeline, response = facts.stream.pipeline, self._response
         reason = pipeline.lifecycle.reason if pipeline.position.ended else None
-        ended = how_ended(response, facts)
-        end = attempt, self.destination, ended, self.record.first_event_ms, error, reason
+        end = attempt, self.destination, how_ended(response, facts), self.record.first_event_ms, error, reason
         self._notes.append(("attempt", monotonic(), end))
         if response is not None:  # the delivery refers to it, and `on_relayed` to the delivery
             response.on_read = response.on_relayed = self._response = None
@@ -244,9 +237,8 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def response_started(self, status: int, headers: Headers) -> None:
         """Note the head of the response to the client."""
-        position = self._position
-        sequence = None if position is None else position.written
-        self._notes.append(("response", monotonic(), (CLIENT_RESPONSE, status, (*headers,)), sequence))
+        head = CLIENT_RESPONSE, status, tuple(headers)
+        self._notes.append(("response", monotonic(), head, self._position.written))
 
     @abstractmethod
     def written(self, data: bytes) -> None:
@@ -260,14 +252,15 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def end(self) -> None:
         """Note the end of the stream, and drop references that only a stream under way needs."""
-        self._notes.append(("end", monotonic(), self.record))
+        record, stream, delivery = self.record, self.stream, self.delivery
+        self._notes.append(("end", monotonic(), record))
         self.is_over = True
-        stream, delivery = self.stream, self.delivery
         if stream is not None:
             self.translation = facts_of(stream)
-        if delivery is not None and delivery.is_started:
+        if record.status is None and delivery is not None and delivery.is_started:
             self.status = delivery.status
-        self.stream = self.delivery = self._response = self._position = self._scope = None
+        self.stream = self.delivery = self._response = self._scope = None
+        self._position = BEFORE_ATTEMPTS
         if self.mask is not None:
             self._opened()
             self.mask.is_over = True

@@ -57,48 +57,62 @@ class RowMaker:
 
     def refused(self, row_id: str, record: RequestRecord) -> PackedRow:
         """Return the row of a request that was refused before it had a recorder."""
-        began = _unix_milliseconds(record, clock_shift())
+        began = round((record.began + clock_shift()) * 1000)
         attempts = record.attempts or 0
         row = PackedRow(
             *(began, record.endpoint, None, None, record.duration_ms, record.reason),
-            *(row_id, "refused", attempts, *_RECORDED(record), self._shown_hint(record)),
+            *(row_id, "refused", attempts, *_RECORDED(record)),
         )
         row.events = row.bytes_in = 0
+        row.hint = None if record.hint is None else shown_hint(record.hint, self._secrets)
         return row
 
     def _row(
         self, recorder: RecordedRequest, facts: TranslationFacts, state: State, shift: float
     ) -> PackedRow:
         """Return the row of a request that has a recorder, with the numbers in its record."""
-        record, (session_id, thread_id, *counts, speaks) = recorder.record, facts
+        record, session_id, thread_id = recorder.record, facts.session_id, facts.thread_id
         if session_id is not None and session_id != session_id_of(record.request_id):
             session_id = self._mask.apply_to_text(session_id)  # an upstream may have chosen it
         if thread_id is not None:
             thread_id = self._mask.apply_to_text(thread_id)
-        began, first = _unix_milliseconds(record, shift), record.first_event_ms
-        gap = None if first is None else round(record.longest_gap * 1000, 3)
-        kind = "content" if recorder.has_content else "metadata"
-        row = PackedRow(
-            *(began, record.endpoint, first, gap, record.duration_ms, record.reason),
-            *(recorder.row_id, state, recorder.attempt, *_RECORDED(record), self._shown_hint(record)),
-            *(session_id, thread_id, *counts, kind),
+        first = record.first_event_ms
+        return PackedRow(
+            round((record.began + shift) * 1000),
+            record.endpoint,
+            first,
+            None if first is None else round(record.longest_gap * 1000, 3),
+            record.duration_ms,
+            record.reason,
+            recorder.row_id,
+            state,
+            recorder.attempt,
+            record.request_id,
+            record.trace_id,
+            record.upstream,
+            record.key,
+            record.events,
+            record.bytes_in,
+            record.bytes_out,
+            record.lost,
+            record.code,
+            record.status or recorder.status,
+            facts.speaks or record.speaks,
+            record.answers or recorder.answers,
+            record.framing or recorder.framing,
+            None if record.hint is None else shown_hint(record.hint, self._secrets),
+            session_id,
+            thread_id,
+            facts.warnings,
+            facts.repairs,
+            facts.malformed,
+            "content" if recorder.has_content else "metadata",
         )
-        row.status = row.status or recorder.status
-        row.speaks = speaks or row.speaks
-        row.answers, row.framing = row.answers or recorder.answers, row.framing or recorder.framing
-        return row
-
-    def _shown_hint(self, record: RequestRecord) -> str | None:
-        return None if record.hint is None else shown_hint(record.hint, self._secrets)
 
 
 def clock_shift() -> float:
     """Return the difference between the Unix time and `time.monotonic()`, in seconds."""
     return time.time() - time.monotonic()
-
-
-def _unix_milliseconds(record: RequestRecord, shift: float) -> int:
-    return round((record.began + shift) * 1000)
 
 
 def _state(recorder: RecordedRequest) -> State:

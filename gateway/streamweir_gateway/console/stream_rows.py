@@ -4,16 +4,19 @@
     ────────   ───────────────────────────────────────────────   ─────────────────────────────────────────
     unknown    a request arrives                                 open, ended (a row only if it was refused)
     open       `recorder`: the request may become a stream       ended
-    ended      `ended`: its record is reported                   —
+    ended      `ended`: its record is reported                   settled
+    settled    `take`, `find`; many have ended                   —
 
-A request that opens a second recorder keeps its row. A row is made when `take` returns it or when the request
-ends; a request that begins and ends between two calls of `take` makes one row only.
+A request that opens a second recorder keeps its row. A request that begins and ends between two calls of
+`take` makes one row only. When requests are settled, their rows are made and their captures are kept: many
+together, so that each takes less time.
 
 Source: the console contract, section 1 (a row).
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +34,7 @@ from streamweir_gateway.console.masking_queue import MaskingQueue
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.raw_captures import RawCaptures
 from streamweir_gateway.console.recorded_request import CaptureSettings
-from streamweir_gateway.console.request_recorder import RequestRecorder
+from streamweir_gateway.console.request_recorder import MOST_NOTES, RequestRecorder
 from streamweir_gateway.console.row import PackedRow
 from streamweir_gateway.console.row_maker import RowMaker, clock_shift
 from streamweir_gateway.observability.record import RequestRecord
@@ -40,12 +43,20 @@ from streamweir_gateway.observability.secrets import Secrets
 __all__ = ["MOST_COLLECTED", "Changes", "StreamRows"]
 
 MOST_COLLECTED: Final = 128
-"""The most ended rows that are collected before they are sent, so that no message is large."""
+"""The most ended rows that are collected before they are sent, so that no message is large.
+
+As many captures may be kept beyond `keep.streams`.
+"""
+_UNSETTLED_SHARE: Final = 64
+"""Requests are settled when they hold this part of the bytes that all captures may hold."""
 MOST_WAITING: Final = 10_000
 """The most changes that wait for the console. If there are more, the oldest changes are dropped."""
 
 _HELD_SHARE: Final = 4
 """The notes of a stream hold at most a quarter of the bytes that its log keeps; then the log takes them."""
+
+SWEEP_SECONDS: Final = 1.0
+"""The seconds between two looks at the notes of open requests."""
 
 OPEN_SECONDS: Final = 3.0
 """The seconds after which an open row is sent to the console without a question of the console.
@@ -89,14 +100,16 @@ class StreamRows:
         self._masking = MaskingQueue()
         self._raw = RawCaptures(self._packed)
         self._config = ""
+        self._shelf = CaptureShelf()
         self._take_settings(settings, secrets)
         self._open: dict[int, RequestRecorder] = {}
         """The recorders of open requests, by the identity of their records; the oldest first."""
-        self._ended: deque[RequestRecorder | PackedRow] = deque(maxlen=MOST_WAITING)
-        """The requests that have ended, in this order, until `take` returns their rows.
-
-        Some rows are made then, many together, so that each takes less time.
-        """
+        self._unsettled: list[RequestRecorder] = []
+        """The requests that have ended and are not settled."""
+        self._unsettled_bytes = 0
+        """The bytes that they hold."""
+        self._ended: deque[PackedRow] = deque(maxlen=MOST_WAITING)
+        """The rows that have ended and were not returned before."""
         self._ended_late: deque[PackedRow] = deque(maxlen=MOST_WAITING)
         """The rows that have ended and were returned before."""
         self._gone: deque[str] = deque(maxlen=MOST_WAITING)
@@ -104,13 +117,14 @@ class StreamRows:
         """The facts of each open row as they were last returned, by the id of the row."""
         self._has_notified = False
         """Whether `on_change` has been called since the last call of `take`."""
+        self._sweep: asyncio.TimerHandle | None = None
         self._start = token_hex(3)
         self._count = 0
-        keep = settings.keep
-        self._shelf = CaptureShelf(keep.total_bytes // workers, keep.streams)
 
     def _take_settings(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
-        texts = frozenset(secrets)
+        texts, most_bytes = frozenset(secrets), settings.keep.total_bytes // self._workers
+        self._most_unsettled = most_bytes // _UNSETTLED_SHARE
+        self._shelf.max_bytes, self._shelf.max_streams = most_bytes, settings.keep.streams
         mask = SecretMask(texts)
         self._recorder = ContentRecorder if settings.capture == "content" else OutlineRecorder
         self._capture = CaptureSettings(
@@ -135,9 +149,7 @@ class StreamRows:
     def configure(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
         """Apply changed settings. Streams under way keep the earlier settings."""
         self._take_settings(settings, secrets)
-        self._shelf.max_bytes = settings.keep.total_bytes // self._workers
-        self._shelf.max_streams = settings.keep.streams
-        self._give_way()
+        self._settle()
 
     # --- called by requests ---------------------------------------------------------------------------------
 
@@ -145,7 +157,11 @@ class StreamRows:
         """Begin the row of a request that may become a stream."""
         key = id(record)
         before = self._open.get(key)
-        row_id = self._new_id() if before is None else before.row_id
+        if before is None:
+            self._count += 1
+            row_id = f"{self._start}-{self._count}"
+        else:
+            row_id = before.row_id
         made = self._open[key] = self._recorder(row_id, record, self._capture, scope)
         if before is not None:
             made.was_returned = before.was_returned
@@ -158,20 +174,16 @@ class StreamRows:
         recorder = self._open.pop(id(record), None)
         if recorder is not None:
             recorder.end()
-            self._raw.add(recorder)
-            if self._shelf.add(recorder):
-                self._give_way()
-            if recorder.was_returned:
-                self._sent.pop(recorder.row_id, None)
-                self._ended_late.append(self._maker.ended(recorder, clock_shift()))
-            elif len(self._ended) < MOST_COLLECTED:
-                self._ended.append(recorder)
-            else:
-                self._ended.append(self._maker.ended(recorder, clock_shift()))
+            self._unsettled.append(recorder)
+            self._unsettled_bytes += recorder.held if recorder.mask is None else recorder.size
         elif _was_refused(record):
-            self._ended.append(self._maker.refused(self._new_id(), record))
+            self._settle()
+            self._count += 1
+            self._ended.append(self._maker.refused(f"{self._start}-{self._count}", record))
         else:
             return
+        if len(self._unsettled) >= MOST_COLLECTED or self._unsettled_bytes > self._most_unsettled:
+            self._settle()
         if not self._has_notified or len(self._ended) >= MOST_COLLECTED:
             self._notify()
 
@@ -184,7 +196,7 @@ class StreamRows:
     @property
     def ended_count(self) -> int:
         """The number of ended rows that no call of `take` has returned yet."""
-        return len(self._ended) + len(self._ended_late)
+        return len(self._unsettled) + len(self._ended) + len(self._ended_late)
 
     @property
     def has_new(self) -> bool:
@@ -204,19 +216,15 @@ class StreamRows:
                 are open for `OPEN_SECONDS` and were not returned yet.
         """
         self._has_notified = False
-        self._give_way()
+        self._settle()
         if self._raw.has_work:
             self._masking.add(self._raw)
-        rows, ended, gone = [*self._ended_late], self._ended_rows(), [*self._gone]
+        rows, ended, gone = [*self._ended_late], [*self._ended], [*self._gone]
         self._ended_late.clear()
         self._ended.clear()
         self._gone.clear()
         rows += self._moved() if with_open else self._long_open()
         return Changes(rows, ended, gone)
-
-    def _ended_rows(self) -> list[PackedRow]:
-        make, shift = self._maker.ended, clock_shift()
-        return [one if isinstance(one, PackedRow) else make(one, shift) for one in self._ended]
 
     def _long_open(self) -> Iterator[PackedRow]:
         latest = time.monotonic() - OPEN_SECONDS
@@ -235,6 +243,7 @@ class StreamRows:
 
     def find(self, row_id: str) -> KeptCapture | None:
         """Return the capture of a row; None if it is not kept."""
+        self._settle()
         found = self._shelf.get(row_id)
         if found is not None and not isinstance(found, EndedCapture) and found.is_raw:
             return self._packed(found)
@@ -245,6 +254,15 @@ class StreamRows:
     def _notify(self) -> None:
         self._has_notified = True
         self.on_change()
+        if self._sweep is None:
+            self._sweep_notes()
+
+    def _sweep_notes(self) -> None:
+        """Let the logs of open requests take their notes if there are many, now and then each second."""
+        for recorder in self._open.values():
+            if recorder.note_count > MOST_NOTES:
+                recorder.move_notes()
+        self._sweep = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep_notes)
 
     def _moved(self) -> Iterator[PackedRow]:
         for recorder in self._open.values():
@@ -255,11 +273,26 @@ class StreamRows:
                 self._sent[row.id] = facts
                 yield row
 
+    def _settle(self) -> None:
+        """Make the rows of the requests that have ended, and keep their captures."""
+        recorders, self._unsettled, self._unsettled_bytes = self._unsettled, [], 0
+        make, shift = self._maker.ended, clock_shift()
+        for recorder in recorders:
+            row = make(recorder, shift)
+            if recorder.was_returned:
+                self._sent.pop(row.id, None)
+                self._ended_late.append(row)
+            else:
+                self._ended.append(row)
+            self._raw.add(recorder)
+            self._shelf.add(recorder)
+        self._give_way()
+
     def _packed(self, recorder: RequestRecorder) -> KeptCapture:
         """Keep the capture of an ended stream in a packed form, if possible, and return it."""
         kept = packed_capture(recorder)
-        if kept is not recorder:
-            self._release(recorder)
+        if kept is not recorder and recorder.mask is not None:
+            self._masking.discard(recorder.mask)
         self._shelf.replace(kept)
         self._masking.add(kept.masking)
         return kept
@@ -271,19 +304,10 @@ class StreamRows:
                 self._masking.discard(capture)
             else:
                 self._raw.drop(capture)
-                self._release(capture)
+                if capture.mask is not None:
+                    self._masking.discard(capture.mask)
             if is_for_bytes:
                 self._gone.append(capture.row_id)
-
-    def _release(self, recorder: RequestRecorder) -> None:
-        """Drop the capture that a recorder holds."""
-        if recorder.mask is not None:
-            self._masking.discard(recorder.mask)
-        recorder.release()
-
-    def _new_id(self) -> str:
-        self._count += 1
-        return f"{self._start}-{self._count}"
 
 
 def _was_refused(record: RequestRecord) -> bool:

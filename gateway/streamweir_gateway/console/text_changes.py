@@ -26,7 +26,7 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
         event: the event as it was read.
         replaced: the events that the stage put in its place; empty if the stage left the event out.
     """
-    if len(replaced) == 1 and replaced[0] is event:
+    if len(replaced) == 1 and (replaced[0] is event or replaced[0] == event):
         return None
     if isinstance(event, _TEXTS):
         left_out = bool(event.content) if not replaced else _is_repeated(event, replaced)

@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 
 from loopback import ask, gateway, one_endpoint
+from patience import until
 from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
 from streamweir.capture.masking import SecretMask
 from streamweir.translation.translator import Translator
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import ConsoleConfig
+from streamweir_gateway.console import stream_rows
+from streamweir_gateway.console.ended_capture import EndedCapture
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.relays import relays_in
+from streamweir_gateway.console.request_recorder import MOST_NOTES
 from streamweir_gateway.console.stream_log import Entry
 from streamweir_gateway.console.stream_rows import StreamRows
 from streamweir_gateway.observability.record import RequestRecord
@@ -162,6 +166,48 @@ async def test_row_names_the_capture_of_its_own_stream_after_a_reload() -> None:
     changes = rows.take(with_open=True)
     found = {row.request_id: row.capture for row in (*changes.rows, *changes.ended)}
     assert found == {"req_1": "metadata", "req_2": "metadata", "req_3": "content"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_log_of_a_stream_under_way_takes_its_notes_when_they_are_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stream_rows, "SWEEP_SECONDS", 0.001)
+    rows = StreamRows(1, ConsoleConfig.model_validate({"capture": "metadata"}))
+    long, short = (
+        rows.recorder(RequestRecord(f"req_{number}", "POST", "/chat"), {"type": "http"}) for number in (1, 2)
+    )
+    for _ in range(MOST_NOTES + 1):
+        long.written(b"piece")
+    short.written(b"piece")
+    await until(lambda: not long.note_count)
+    assert short.note_count == 1
+    assert len([*long.entries(0)]) == MOST_NOTES + 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("count", [1, 5, 128, 300])
+async def test_streams_that_have_ended_have_rows_and_captures_in_their_order(count: int) -> None:
+    keep = {"streams": 4}
+    rows = StreamRows(1, ConsoleConfig.model_validate({"capture": "metadata", "keep": keep}))
+    made = []
+    for number in range(count):
+        record = RequestRecord(f"req_{number}", "POST", "/chat", reason="done")
+        made.append(rows.recorder(record, {"type": "http"}).row_id)
+        rows.ended(record)
+        rows.ended(RequestRecord(f"refused_{number}", "POST", "/chat", code="FORBIDDEN"))
+    assert rows.ended_count == 2 * count
+    assert [rows.find(row_id) is not None for row_id in made] == [
+        place >= count - 4 for place in range(count)
+    ]
+    assert all(isinstance(rows.find(row_id), EndedCapture) for row_id in made[-4:])
+    changes = rows.take(with_open=False)
+    found = [row.request_id for row in changes.ended]
+    assert found == [f"{word}_{number}" for number in range(count) for word in ("req", "refused")]
+    assert changes.gone == []
+    assert rows.ended_count == 0
 
 
 @pytest.mark.anyio
