@@ -108,7 +108,7 @@ class ThoughtTemplate:
         """
         values, count = b",\n".join(messages), len(messages)
         for constant, mark in zip(self._inner, _MARKS, strict=False):
-            values = values.replace(constant, b"," + mark)
+            values = (b"," + mark).join(values.split(constant))  # `replace` searches twice
         marks = b"".join(_MARKS[: len(self._inner)]) + b"\n"
         if values.translate(None, _NO_MARKS) != (marks * count)[:-1]:
             return None

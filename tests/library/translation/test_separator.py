@@ -31,7 +31,7 @@ def test_bytes_with_other_separators_are_not_taken_for_pieces_without_line_ends(
 
 
 @pytest.mark.parametrize("before", [0, 1, 23, 24, 25, 500])
-@pytest.mark.parametrize("behind", [190, 191, 500])
+@pytest.mark.parametrize("behind", [98, 99, 191, 500])
 def test_long_separator_is_searched_for_by_few_bytes(before: int, behind: int) -> None:
     separator = Separator(b"x" * before + b"\n\n" + b"y" * behind)
     assert len(separator.part) == 48
