@@ -21,6 +21,7 @@ from streamweir_gateway.processes.command_channel import ConfigRefused
 from streamweir_gateway.processes.console_link import LinkPlace
 from streamweir_gateway.processes.console_place import ConsolePlace
 from streamweir_gateway.processes.generations import Generations
+from streamweir_gateway.processes.huge_pages import MOVE_SECONDS, begin_to_move
 from streamweir_gateway.processes.reload import Load, OnReady, differences_kept, loaded
 from streamweir_gateway.processes.server import GatewayServer
 from streamweir_gateway.processes.sockets import Listeners, connection_limit
@@ -149,6 +150,7 @@ class ServingProcess:
     def _ready(self, on_ready: OnReady | None, address: tuple[str, int]) -> None:
         if self._console is not None:
             self._console.start(lambda: self._app_in_force.admissions)
+        asyncio.get_running_loop().call_later(MOVE_SECONDS, begin_to_move)
         if on_ready is not None:
             on_ready(address)
 
