@@ -7,6 +7,7 @@ configuration, or words of the protocol's closed lists. A text of a client or up
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from functools import cache
 from typing import Final, Literal, TypeAlias
 
@@ -37,6 +38,12 @@ NO_ENDPOINT: Final = "none"
 
 _BREAKER: Final[dict[BreakerState, int]] = {"closed": 0, "open": 1, "half_open": 2}
 _CODES: Final = frozenset({*CODES, *REFUSALS})
+
+_Outcome: TypeAlias = tuple[str, int | None, str | None, str | None, str | None, str | None, str | None]
+"""The endpoint, status, code, model and key of a request, the upstream, and the reason why its stream ended.
+
+The reason is None for a request without a stream.
+"""
 
 _BY_ENDPOINT: Final = ("endpoint",)
 _BY_BOTH: Final = ("endpoint", "upstream")
@@ -136,8 +143,10 @@ class Metrics:
             self._counters["config_reloads"].labels(outcome)
         self._served: str | None = None
         self._of_endpoint: dict[str, EndpointCounts] = {}
-        self._waiting: dict[tuple[str, tuple[str, ...]], int] = {}
-        """Amounts that are not in the counters yet, by the name and labels of the counter."""
+        self._outcomes: dict[_Outcome, int] = {}
+        """The numbers of requests that are not in the counters yet, by all that is the same in them."""
+        self._waiting: dict[tuple[str, tuple[str | None, ...]], int] = {}
+        """Other amounts that are not in the counters yet, by the name and labels of the counter."""
         self._is_shared = is_shared()
         self._is_timer_set = False
 
@@ -152,9 +161,14 @@ class Metrics:
         self._is_timer_set = False
         for counts in self._of_endpoint.values():
             counts.move_to_metrics()
+        outcomes, self._outcomes = self._outcomes, {}
+        for (endpoint, status, code, model, key, upstream, reason), number in outcomes.items():
+            self._add("requests", (endpoint, _shown(status), code, model, key), number)
+            if reason is not None:
+                self._add("streams", (endpoint, upstream, reason), number)
         waiting, self._waiting = self._waiting, {}
         for (name, labels), amount in waiting.items():
-            self._counters[name].labels(*labels).inc(amount)
+            self._add(name, labels, amount)
 
     def endpoint_known(self, endpoint: str) -> None:
         """Show the series of an endpoint with the value 0 from the beginning."""
@@ -169,12 +183,18 @@ class Metrics:
 
     def request_ended(self, record: RequestRecord) -> None:
         """Count a request that has ended, and its stream if it had one."""
-        endpoint = record.endpoint or NO_ENDPOINT
-        model, key = record.model or "", record.key or ""
-        self._count("requests", (endpoint, _shown(record.status), _bounded(record.code), model, key))
+        endpoint, model, key = record.endpoint or NO_ENDPOINT, record.model, record.key
+        reason = None
         if record.is_open:
-            record.is_open = False
-            self._stream_ended(endpoint, record)
+            record.is_open, reason = False, record.reason or "internal"
+            self._endpoint(endpoint).stream_ended(record)
+            if record.malformed:
+                self._count("malformed_events", (endpoint, record.upstream), record.malformed)
+            if record.repairs:
+                self._count("tool_repairs", (endpoint, record.upstream), record.repairs)
+        code = None if record.code is None else _bounded(record.code)
+        outcome = endpoint, record.status, code, model, key, record.upstream, reason
+        self._outcomes[outcome] = self._outcomes.get(outcome, 0) + 1
         if record.turns:
             for result, number in record.turns.items():
                 self._count("turns", (endpoint, result), number)
@@ -188,7 +208,8 @@ class Metrics:
 
     def request_relayed(self, endpoint: str, status: int) -> None:
         """Count a relayed request that has ended without a stream and without a failure."""
-        self._count("requests", (endpoint, _shown(status), "", "", ""))
+        outcome = endpoint, status, None, None, None, None, None
+        self._outcomes[outcome] = self._outcomes.get(outcome, 0) + 1
         self._flush_soon()
 
     def retried(self, upstream: str) -> None:
@@ -246,18 +267,12 @@ class Metrics:
         """Show the state of a breaker."""
         self._gauges["breaker_state"].labels(upstream).set(_BREAKER[state])
 
-    def _stream_ended(self, endpoint: str, record: RequestRecord) -> None:
-        upstream = record.upstream or ""
-        self._endpoint(endpoint).stream_ended(record)
-        self._count("streams", (endpoint, upstream, record.reason or "internal"))
-        if record.malformed:
-            self._count("malformed_events", (endpoint, upstream), record.malformed)
-        if record.repairs:
-            self._count("tool_repairs", (endpoint, upstream), record.repairs)
-
-    def _count(self, name: str, labels: tuple[str, ...], amount: int = 1) -> None:
+    def _count(self, name: str, labels: tuple[str | None, ...], amount: int = 1) -> None:
         key = name, labels
         self._waiting[key] = self._waiting.get(key, 0) + amount
+
+    def _add(self, name: str, labels: Iterable[str | None], amount: int) -> None:
+        self._counters[name].labels(*[label or "" for label in labels]).inc(amount)
 
     def _flush_soon(self) -> None:
         """Put the waiting numbers into the metrics soon, if another process shows them."""
@@ -298,10 +313,8 @@ def _metrics_of_process() -> Metrics:
     return Metrics()
 
 
-def _bounded(code: str | None) -> str:
+def _bounded(code: str) -> str:
     """Return a code that may be a label. An upstream's own code may not, because it can be any text."""
-    if code is None:
-        return ""
     return code if code in _CODES else "UPSTREAM_ERROR"
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
+from msgspec.structs import astuple
+
 from streamweir.redaction import hide_credentials
 from streamweir.runs.handles import with_short_handles
 from streamweir_gateway.observability.event_lines import BreakerLines
@@ -36,22 +38,15 @@ _FIELDS: Final = (
 
 _VALUES: Final = attrgetter(*_FIELDS)
 
-_RARE: Final = frozenset(
-    {
-        *("path", "key", "model", "client", "websocket", "code", "close_code", "hint"),
-        *("prompt_tokens", "completion_tokens", "total_tokens", "request_lost", "turns"),
-        *("run", "resumes", "detached", "client_left"),
-    }
-)
-"""Fields that most lines do not have, so that one look at all of them saves a look at each."""
-
-_RARE_VALUES: Final = attrgetter(*_RARE)
-_NO_RARE_VALUES: Final = (None,) * len(_RARE)
-_USUAL_FIELDS: Final = tuple(name for name in _FIELDS if name not in _RARE)
-_USUAL_VALUES: Final = attrgetter(*_USUAL_FIELDS)
-
 _OMITTED_AT_ZERO: Final = frozenset({"malformed", "unknown", "repairs", "lost"})
 """Counts that are left out of the line if they are 0."""
+
+_USUAL: Final = slice(0, RequestRecord.__struct_fields__.index("path"))
+_RARE: Final = slice(_USUAL.stop, RequestRecord.__struct_fields__.index("cause") + 1)
+_NOTHING_RARE: Final = astuple(RequestRecord("", None, None, malformed=0, unknown=0, repairs=0, lost=0))[
+    _RARE
+]
+"""The values of the fields that most lines do not have, in a record with a line of the usual fields only."""
 
 _PATH_CHARACTERS: Final = 256
 _HINT_CHARACTERS: Final = 600
@@ -188,13 +183,35 @@ class Observer:
             self._complain()
 
     def _write(self, record: RequestRecord) -> None:
-        if _RARE_VALUES(record) == _NO_RARE_VALUES:
-            known = zip(_USUAL_FIELDS, _USUAL_VALUES(record), strict=True)
-        else:
-            known = zip(_FIELDS, _VALUES(record), strict=True)
+        values = astuple(record)
+        if (
+            values[_RARE] == _NOTHING_RARE and None not in values[_USUAL]
+        ):  # so no field needs a look of its own
+            self._log.info(
+                "request",
+                request_id=record.request_id,
+                trace_id=record.trace_id,
+                span_id=record.span_id,
+                method=record.method,
+                endpoint=record.endpoint,
+                upstream=record.upstream,
+                speaks=record.speaks,
+                answers=record.answers,
+                framing=record.framing,
+                status=record.status,
+                upstream_status=record.upstream_status,
+                attempts=record.attempts,
+                reason=record.reason,
+                events=record.events,
+                bytes_in=record.bytes_in,
+                bytes_out=record.bytes_out,
+                first_event_ms=record.first_event_ms,
+                duration_ms=record.duration_ms,
+            )
+            return
         fields = {
             name: value
-            for name, value in known
+            for name, value in zip(_FIELDS, _VALUES(record), strict=True)
             if value is not None and (value or name not in _OMITTED_AT_ZERO)
         }
         if record.path is not None:

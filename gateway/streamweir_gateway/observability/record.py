@@ -24,7 +24,8 @@ GAP_BOUNDS: Final = (
 class RequestRecord(Struct):
     """The facts about one request.
 
-    An unknown fact is None (for `cause` an empty sequence), and is left out of the log line.
+    An unknown fact is None (for `cause` an empty sequence), and is left out of the log line. The facts from
+    `path` to `cause` are None or 0 for most requests; those before them are known then.
 
     The endpoint makes a record at the beginning of a request and sets the fields when they become known. It
     calls `note_read` for each upstream read that gave events, and `add_cause` for each failure. It passes the
@@ -41,14 +42,6 @@ class RequestRecord(Struct):
     speaks: str | None = None
     answers: str | None = None
     framing: str | None = None
-    path: str | None = None
-    """The path of the request, if it belongs to no endpoint."""
-    key: str | None = None
-    """The name of the client's key. The key itself is never recorded."""
-    model: str | None = None
-    """The requested name of `models`; an alias stays an alias. None if the endpoint has no models."""
-    client: str | None = None
-    """The client's address, if the request was refused."""
     trace_id: str | None = None
     span_id: str | None = None
     """The parent id that was sent to the upstream."""
@@ -60,14 +53,27 @@ class RequestRecord(Struct):
     """The number of requests to upstreams: 1 without retries, 0 if no upstream was asked."""
     reason: str | None = None
     """The protocol's word for the way in which the stream ended."""
-    code: str | None = None
-    """The code of the error or the refusal."""
     events: int | None = None
     """The number of events that were sent to the client, or folded."""
     bytes_in: int | None = None
     """The decoded bytes from the upstream."""
     bytes_out: int | None = None
     """The bytes of the body that were sent to the client."""
+    first_event_ms: float | None = None
+    """The milliseconds from the request's arrival to the first upstream event."""
+    duration_ms: float | None = None
+    """The milliseconds from the request's arrival to the end of its response; `Observer.ended` sets it."""
+
+    path: str | None = None
+    """The path of the request, if it belongs to no endpoint."""
+    key: str | None = None
+    """The name of the client's key. The key itself is never recorded."""
+    model: str | None = None
+    """The requested name of `models`; an alias stays an alias. None if the endpoint has no models."""
+    client: str | None = None
+    """The client's address, if the request was refused."""
+    code: str | None = None
+    """The code of the error or the refusal."""
     prompt_tokens: int | None = None
     """The prompt tokens that the upstream has reported.
 
@@ -85,14 +91,8 @@ class RequestRecord(Struct):
     """The number of events and fields that the client's protocol cannot express."""
     turns: dict[str, int] | None = None
     """The numbers of turns of the conversation that were restored, carried, lost or mended in the request."""
-    keeps_turn: bool = False
-    """Whether the turn of the answer is in the store."""
     request_lost: list[str] | None = None
     """The names of fields of the client's request that the upstream cannot take."""
-    first_event_ms: float | None = None
-    """The milliseconds from the request's arrival to the first upstream event."""
-    duration_ms: float | None = None
-    """The milliseconds from the request's arrival to the end of its response; `Observer.ended` sets it."""
     websocket: bool | None = None
     """True if the request was a WebSocket handshake."""
     close_code: int | None = None
@@ -110,6 +110,8 @@ class RequestRecord(Struct):
     cause: Sequence[str] = ()
     """The chain of exceptions behind a failure, the outermost first."""
 
+    keeps_turn: bool = False
+    """Whether the turn of the answer is in the store."""
     began: float = field(default_factory=time.monotonic)
     """The time at which the request arrived, by `time.monotonic()`."""
     gaps: list[int] | None = None
