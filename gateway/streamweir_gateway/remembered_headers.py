@@ -48,13 +48,15 @@ class RememberedHeaders(list[tuple[bytes, bytes]]):
 
     Attributes:
         memo: the cached results for these headers.
+        has_ids: whether one of them may name the request or its trace.
     """
 
-    __slots__ = ("memo",)
+    __slots__ = ("has_ids", "memo")
 
-    def __init__(self, headers: HeaderList, memo: Memo) -> None:
+    def __init__(self, headers: HeaderList, memo: Memo, *, has_ids: bool = True) -> None:
         super().__init__(headers)
         self.memo = memo
+        self.has_ids = has_ids
 
 
 class HeaderMemory:

@@ -14,12 +14,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamweir.classification import classify_exception
 from streamweir.context import bound_request_id
-from streamweir.http.headers import REQUEST_ID, Headers, request_id_of
+from streamweir.http.headers import REQUEST_ID, Headers
 from streamweir.http.refusals import send_failure
 from streamweir.http.response_headers import VARIES
 from streamweir.stream_error import log_failure
 from streamweir_gateway.access.cors import CorsPolicy, speaks_of_cors
-from streamweir_gateway.observability.trace_context import new_request_id
+from streamweir_gateway.observability.trace_context import TRACE_CONTEXT, ids_of
 
 __all__ = ["PRIVATE", "RELAYED", "RELAYS_ALL", "EdgeMiddleware"]
 
@@ -66,9 +66,10 @@ class EdgeMiddleware:
         self._cors = cors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, whose id is in `scope["state"]["request_id"]`."""
-        request_id = request_id_of(scope["headers"], make=new_request_id)
-        state = scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        """Serve a request. Its id is in `scope["state"]["request_id"]`, its trace beside it."""
+        request_id, trace = ids_of(scope["headers"])
+        state = {TRACE_CONTEXT: trace, **scope.get("state", {}), "request_id": request_id}
+        scope["state"] = state
         cors = None if self._cors is None else self._cors.headers(scope["headers"])
         response = _Response(send, cors, state)
         with bound_request_id(request_id):
@@ -102,21 +103,31 @@ class _Response:
         return self._send(message)
 
     def _headers(self, start: Message) -> Headers:
+        given: Headers = start.get("headers", [])
         request_id = (REQUEST_ID, self._state["request_id"].encode("ascii"))
-        is_theirs = self._state.get(RELAYS_ALL) and speaks_of_cors(start.get("headers", ()))
+        if given[-2:] == [request_id, _NO_SNIFFING] and self._are_complete(given):  # most streams
+            return given
+        is_theirs = self._state.get(RELAYS_ALL) and speaks_of_cors(given)
         cors = () if self._cors is None or is_theirs else self._cors
         if self._state.get(RELAYED):
             cors = cors if cors and cors[0][0] == _ALLOW_ORIGIN else ()
-            return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, start), request_id, *cors]
-        private = (VARIES,) if self._state.get(PRIVATE) and VARIES not in start["headers"] else ()
+            return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, given), request_id, *cors]
+        private = (VARIES,) if self._state.get(PRIVATE) and VARIES not in given else ()
         return [
-            *_without(_OURS_WITH_CORS if cors else _OURS, start),
+            *_without(_OURS_WITH_CORS if cors else _OURS, given),
             request_id,
             _NO_SNIFFING,
             *private,
             *cors,
         ]
 
+    def _are_complete(self, headers: Headers) -> bool:
+        """Return whether headers that end with those of this layer need no others, and have none twice."""
+        if self._cors is not None or self._state.get(RELAYED) or self._state.get(PRIVATE):
+            return False
+        names = dict(headers)
+        return len(names) == len(headers) and b"".join(names).islower()
 
-def _without(names: Set[bytes], start: Message) -> Headers:
-    return [pair for pair in start.get("headers", ()) if pair[0].lower() not in names]
+
+def _without(names: Set[bytes], headers: Headers) -> Headers:
+    return [pair for pair in headers if pair[0].lower() not in names]

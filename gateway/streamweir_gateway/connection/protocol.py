@@ -12,7 +12,7 @@ Source: RFC 9112, sections 9.3.2 (pipelining) and 9.6 (closing); the standard pr
 from __future__ import annotations
 
 import asyncio
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 from starlette.types import Scope
@@ -27,7 +27,7 @@ from streamweir_gateway.connection.request_clock import RequestClock
 from streamweir_gateway.connection.request_parser import RequestHead, RequestParser, RequestRefused
 from streamweir_gateway.connection.request_state import RequestState
 from streamweir_gateway.connection.response_encoder import ResponseState
-from streamweir_gateway.connection.scope import Address, http_scope
+from streamweir_gateway.connection.scope import Address, address_of, http_scope, shared
 from streamweir_gateway.connection.server_context import ServerContext
 
 __all__ = ["HttpProtocol"]
@@ -101,8 +101,8 @@ class HttpProtocol(asyncio.Protocol):
         """Start to wait for the first request. The wait is bounded."""
         self.transport = transport
         self.flow = FlowControl(transport)
-        self._client = _address(transport, "peername")
-        self._local = _shared(_address(transport, "sockname"))
+        self._client = address_of(transport, "peername")
+        self._local = shared(address_of(transport, "sockname"))
         self._parser = RequestParser(self, self._context.limits)
         self._clock = RequestClock(self._context.limits, self._parser, self.flow, self._overdue)
         self._context.connections.add(self)
@@ -208,6 +208,20 @@ class HttpProtocol(asyncio.Protocol):
             self._run(exchange, scope)
         else:
             self._ahead = (*self._ahead, (exchange, scope))
+
+    def on_whole_request(self, head: RequestHead, body: bytes) -> None:
+        """Answer a request that has arrived whole, with no other request before it."""
+        if self._context.shortcut is not None:
+            self.on_request(head)
+            self.on_body(body)
+            self.on_request_end()
+            return
+        self._keeps_alive = self._keeps_alive and head.keep_alive
+        self._context.idle.discard(self)
+        self._running = self._receiving = exchange = HttpExchange(self, head)
+        exchange.take(body)
+        exchange.end_request(keep_alive=self._keeps_alive)
+        self._begin(exchange, http_scope(head, exchange, client=self._client, server=self._local))
 
     def on_body(self, piece: bytes) -> None:
         """Take a piece of the body. The number of bytes of a request that waits is bounded."""
@@ -381,14 +395,3 @@ class HttpProtocol(asyncio.Protocol):
 
 _BETWEEN: Final = (RequestState.IDLE, RequestState.WHOLE)
 _COMING: Final = (RequestState.HEAD, RequestState.BODY)
-
-
-@lru_cache(maxsize=64)
-def _shared(address: Address | None) -> Address | None:
-    """Return one object for all equal addresses: the gateway has few, and many connections."""
-    return address
-
-
-def _address(transport: asyncio.Transport, name: str) -> Address | None:
-    found = transport.get_extra_info(name)
-    return tuple(found[:2]) if isinstance(found, tuple) else None

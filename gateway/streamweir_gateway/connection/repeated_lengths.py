@@ -10,10 +10,10 @@ Source: RFC 9112, sections 2.1, 3 and 6.3 (the length of a message); see also `r
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from streamweir_gateway.connection.repeated_headers import LONGEST, PLAIN_LINE, RepeatedRequest
-from streamweir_gateway.remembered_headers import VARYING
+from streamweir_gateway.remembered_headers import VARYING, Memo, RememberedHeaders, memo_of
 
 __all__ = ["RepeatedLengths"]
 
@@ -26,22 +26,51 @@ _OTHERS: Final = frozenset({b"transfer-encoding", b"expect", b"upgrade"}) | (VAR
 _END: Final = b"\r\n\r\n"
 
 
-class RepeatedLengths(NamedTuple):
-    """The headers of a request with a `Content-Length`.
+class RepeatedLengths:
+    """The headers of a request with a `Content-Length`, and the request line of the last request with them.
 
     Attributes:
+        keep_alive: whether another request may follow.
+
+    Args:
         before: the bytes from the end of the request line to the digits of the length.
         after: the bytes from the digits to the end of the head.
         headers: the headers, names in lower case.
         position: the index of `Content-Length` in `headers`.
-        keep_alive: whether another request may follow.
+        memo: the results for these headers.
     """
 
-    before: bytes
-    after: bytes
-    headers: list[tuple[bytes, bytes]]
-    position: int
-    keep_alive: bool
+    __slots__ = (
+        "_after",
+        "_before",
+        "_headers",
+        "_line",
+        "_memo",
+        "_method",
+        "_position",
+        "_target",
+        "keep_alive",
+    )
+
+    def __init__(
+        self,
+        before: bytes,
+        after: bytes,
+        headers: list[tuple[bytes, bytes]],
+        position: int,
+        memo: Memo,
+        *,
+        keep_alive: bool,
+    ) -> None:
+        self.keep_alive = keep_alive
+        self._before = before
+        self._after = after
+        self._headers = headers
+        self._position = position
+        self._memo = memo
+        self._line = b""  # the request line and `before`
+        self._method = ""
+        self._target = b""
 
     @classmethod
     def of(cls, data: bytes, headers: list[tuple[bytes, bytes]], *, keep_alive: bool) -> Self | None:
@@ -52,7 +81,7 @@ class RepeatedLengths(NamedTuple):
             headers: the headers that the parser found in it.
             keep_alive: whether another request may follow.
         """
-        line_end, end = data.find(b"\r\n"), data.find(_END)
+        line_end, end, memo = data.find(b"\r\n"), data.find(_END), memo_of(headers)
         names = [name for name, _ in headers]
         if not 0 < line_end <= end <= LONGEST or names.count(_LENGTH) != 1 or not _OTHERS.isdisjoint(names):
             return None
@@ -60,27 +89,35 @@ class RepeatedLengths(NamedTuple):
         found = _LENGTH_LINE.search(block)
         # Each header has its own line, and the parser has seen the end of the head where it is seen here.
         is_plain = block.count(b"\n") == block.count(b"\r\n") == len(headers) + 2
-        if found is None or not is_plain or PLAIN_LINE.fullmatch(data, 0, line_end) is None:
+        if memo is None or found is None or not is_plain or PLAIN_LINE.fullmatch(data, 0, line_end) is None:
             return None
         start, stop = found.span(1)
-        return cls(block[:start], block[stop:], [*headers], names.index(_LENGTH), keep_alive)
+        position = names.index(_LENGTH)
+        return cls(block[:start], block[stop:], [*headers], position, memo, keep_alive=keep_alive)
 
     def request(self, data: bytes) -> RepeatedRequest | None:
         """Return the request if `data` is one whole request with these headers; else None."""
-        line_end, head_end = data.find(b"\r\n"), data.find(_END) + len(_END)
-        start, stop = line_end + len(self.before), head_end - len(self.after)
-        if (
-            not data.startswith(self.before, line_end)
-            or stop <= start
-            or not data.startswith(self.after, stop)
-        ):
+        if not (self._line and data.startswith(self._line)) and not self._takes_line(data):
             return None
+        start = len(self._line)
+        stop = data.find(b"\r\n", start)
+        body_at = stop + len(self._after)
         digits = data[start:stop]
-        if not digits.isdigit() or len(digits) > _MOST_DIGITS or len(data) - head_end != int(digits):
+        is_length = digits.isdigit() and len(digits) <= _MOST_DIGITS and len(data) - body_at == int(digits)
+        if not is_length or not data.startswith(self._after, stop):
             return None
+        headers = RememberedHeaders(self._headers, self._memo, has_ids=False)
+        headers[self._position] = (_LENGTH, digits)
+        return RepeatedRequest(self._method, self._target, headers, data[body_at:])
+
+    def _takes_line(self, data: bytes) -> bool:
+        """Remember the request line of `data`; return False if it is none to remember."""
+        line_end = data.find(b"\r\n")
+        if not data.startswith(self._before, line_end) or line_end > LONGEST:
+            return False
         line = PLAIN_LINE.fullmatch(data, 0, line_end)
         if line is None:
-            return None
-        headers = [*self.headers]
-        headers[self.position] = (_LENGTH, digits)
-        return RepeatedRequest(line[1].decode("ascii"), line[2], headers, data[head_end:])
+            return False
+        self._line = data[: line_end + len(self._before)]
+        self._method, self._target = line[1].decode("ascii"), line[2]
+        return True

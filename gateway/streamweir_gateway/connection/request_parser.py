@@ -94,6 +94,9 @@ class RequestReceiver(Protocol):
     def on_request_end(self) -> None:
         """Note that the request is complete."""
 
+    def on_whole_request(self, head: RequestHead, body: bytes) -> None:
+        """Note a request that has arrived whole, and to which no other one is before."""
+
     def on_early_bytes(self, data: bytes) -> None:
         """Take bytes that followed a handshake; they belong to the WebSocket."""
 
@@ -191,15 +194,11 @@ class RequestParser:
             return False
         method, target, headers, body = request
         same = repeated if isinstance(repeated, RepeatedHeaders) else None
-        headers = headers if same is not None else self._memory.recalled(headers)
-        self.state = RequestState.BODY
+        self.state = RequestState.WHOLE
         self.body_bytes = len(body)
-        self._receiver.on_request(
-            RequestHead(method, target, "1.1", headers, repeated.keep_alive, repeated=same)
-        )
-        if body:
-            self._receiver.on_body(body)
-        self.on_message_complete()
+        self._overhead = 0
+        head = RequestHead(method, target, "1.1", headers, repeated.keep_alive, repeated=same)
+        self._receiver.on_whole_request(head, body)
         return True
 
     def answered(self) -> None:

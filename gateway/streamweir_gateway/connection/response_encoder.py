@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from http import HTTPStatus
+from itertools import chain
 from typing import Final
 
 __all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "are_header_lines", "status_line"]
@@ -158,7 +159,7 @@ def are_header_lines(block: bytes, count: int) -> bool:
 
 
 def _header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    block = b"".join([b"%b: %b\r\n" % (name, value) for name, value in headers])
+    block = b"%b: %b\r\n" * len(headers) % (*chain.from_iterable(headers),)
     if not are_header_lines(block, len(headers)):
         raise RuntimeError("a response header cannot be written: its name or its value is none")
     return block

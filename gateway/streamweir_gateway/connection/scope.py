@@ -5,6 +5,8 @@ Source: the ASGI specification, HTTP connection scope 2.3.
 
 from __future__ import annotations
 
+import asyncio
+from functools import lru_cache
 from typing import Final, TypeAlias
 from urllib.parse import unquote
 
@@ -13,7 +15,7 @@ from starlette.types import Scope
 from streamweir_gateway.connection.client_connection import CONNECTION_EXTENSION, ClientConnection
 from streamweir_gateway.connection.request_parser import RequestHead
 
-__all__ = ["Address", "http_scope", "parted_target"]
+__all__ = ["Address", "address_of", "http_scope", "parted_target", "shared"]
 
 Address: TypeAlias = tuple[str, int]
 
@@ -51,3 +53,15 @@ def http_scope(
         "state": {},
         "extensions": {CONNECTION_EXTENSION: connection},
     }
+
+
+@lru_cache(maxsize=64)
+def shared(address: Address | None) -> Address | None:
+    """Return one object for all equal addresses: the gateway has few, and many connections."""
+    return address
+
+
+def address_of(transport: asyncio.Transport, name: str) -> Address | None:
+    """Return the address of an end of a connection: its `peername` or `sockname`; None if it has none."""
+    found = transport.get_extra_info(name)
+    return tuple(found[:2]) if isinstance(found, tuple) else None

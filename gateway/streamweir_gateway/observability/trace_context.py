@@ -11,11 +11,13 @@ from typing import Final, NamedTuple
 
 from starlette.types import Scope
 
-from streamweir.http.headers import HeaderList
+from streamweir.http.headers import HeaderList, request_id_of
+from streamweir_gateway.remembered_headers import RememberedHeaders
 
 __all__ = [
     "TRACE_CONTEXT",
     "TraceContext",
+    "ids_of",
     "new_ids",
     "new_request_id",
     "settled_trace_context",
@@ -157,6 +159,13 @@ if hasattr(os, "register_at_fork"):
 def new_request_id() -> str:
     """Return a new id for a request that has no id."""
     return f"req_{_DIGITS.take(32)}"
+
+
+def ids_of(headers: HeaderList) -> tuple[str, TraceContext]:
+    """Return the id of a request and the context of its trace: those in its headers, or new ones."""
+    if isinstance(headers, RememberedHeaders) and not headers.has_ids:
+        return new_ids()
+    return request_id_of(headers, make=new_request_id), trace_context_of(headers)
 
 
 def new_ids() -> tuple[str, TraceContext]:

@@ -237,7 +237,8 @@ class Endpoint:
 
     def response_headers(self, media_type: str, incoming: Incoming) -> list[tuple[bytes, bytes]]:
         """Return the headers of a stream or a folded answer, as a new list."""
-        return [*_constant_headers(media_type), (REQUEST_ID, incoming.request_id.encode("ascii"))]
+        *constant, last = _constant_headers(media_type)
+        return [*constant, (REQUEST_ID, incoming.request_id.encode("ascii")), last]
 
     def forwarded(self, response: UpstreamResponse) -> Headers:
         """Return those headers of an upstream's response that are passed on and are valid to write."""
