@@ -13,7 +13,7 @@ from .failures import NotSent
 from .header_fields import keep_alive_seconds
 from .http1 import ResponseParser, announced_length
 from .lingering import Lingering
-from .repeated_head import RepeatedHead
+from .repeated_head import RepeatedHead, StreamHead
 from .request import OnInterim, RequestStream
 from .request_writer import RequestWriter
 from .transport import WholeResponse
@@ -50,6 +50,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_buffered",
         "_context",
         "_descriptor",
+        "_expected",
         "_is_paused",
         "_lingering",
         "_loop",
@@ -57,7 +58,6 @@ class UpstreamConnection(asyncio.Protocol):
         "_on_news",
         "_parser",
         "_pieces",
-        "_repeated",
         "_take",
         "_transport",
         "_waiter",
@@ -74,7 +74,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._descriptor: int | None = None  # None on Windows, which lacks `poll`
         self._parser: ResponseParser | None = None
-        self._repeated: RepeatedHead | None = None  # of the last response that may come again
+        self._expected: RepeatedHead | StreamHead | None = None  # of the last response that may come again
         self._pieces: list[bytes] = []
         self._buffered = 0
         self._is_paused = False
@@ -110,7 +110,7 @@ class UpstreamConnection(asyncio.Protocol):
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
-        self._parser = self._parser or ResponseParser(self._repeated)
+        self._parser = self._parser or ResponseParser(self._expected)
         self._parser.is_head = is_head
         self._parser.on_interim = on_interim
         if stream is None:
@@ -129,7 +129,7 @@ class UpstreamConnection(asyncio.Protocol):
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
-        self._parser = self._parser or ResponseParser(self._repeated)
+        self._parser = self._parser or ResponseParser(self._expected)
         self._writer.write(head, body)
 
     def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
@@ -239,8 +239,8 @@ class UpstreamConnection(asyncio.Protocol):
         """Forget the response."""
         self._on_news = None
         if self._parser is not None:
-            self._repeated = self._parser.repeated or self._repeated
-        self._parser = None
+            self._expected = self._parser.stream_head or self._parser.repeated or self._expected
+        self._parser = self._waiter = None
         self._pieces.clear()
         self._buffered = 0
 
@@ -384,12 +384,10 @@ class UpstreamConnection(asyncio.Protocol):
         if self._parser is not None and self._parser.failure is not None:
             raise self._parser.failure
 
-    async def _news(self) -> None:
-        self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+    def _news(self) -> asyncio.Future[None]:
+        """Return what `_wake` completes. A coroutine around it would cost more."""
+        self._waiter = waiter = self._loop.create_future()
+        return waiter
 
     def _wake(self) -> None:
         on_news, self._on_news = self._on_news, None

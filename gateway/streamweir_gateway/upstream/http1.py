@@ -14,7 +14,7 @@ import httptools
 
 from .failures import InvalidResponse, NotSent, Truncated, Unreachable, UpstreamFailure
 from .header_fields import codings_of, has_explicit_end, header_fields
-from .repeated_head import RepeatedHead, repeated_head
+from .repeated_head import RepeatedHead, StreamHead, repeated_head, stream_head
 from .request import Headers
 
 __all__ = [
@@ -81,7 +81,8 @@ class ResponseParser:
         refuses_rest: whether the response is an error that closes the connection, so that the rest of the
             request is not sent.
         failure: the reason why the response will never be complete.
-        repeated: the head of the response, if the next response may repeat it.
+        repeated: the head of the response, if the next response may repeat it with a body of this length.
+        stream_head: the head of the response, if its body is in chunks and the next response may repeat it.
 
     Args:
         expected: the head of an earlier response on this connection.
@@ -106,9 +107,10 @@ class ResponseParser:
         "refuses_rest",
         "repeated",
         "status",
+        "stream_head",
     )
 
-    def __init__(self, expected: RepeatedHead | None = None) -> None:
+    def __init__(self, expected: RepeatedHead | StreamHead | None = None) -> None:
         self.status = 0
         self.headers: Headers = []
         self.fields: Mapping[bytes, bytes] = {}
@@ -126,6 +128,7 @@ class ResponseParser:
         """Marks the beginning of a chunk. A chunk without data is the last, and trailers follow it."""
         self._is_in_trailers = False
         self.repeated: RepeatedHead | None = None
+        self.stream_head: StreamHead | None = None
         self._expected = expected
         self._parser: httptools.HttpResponseParser | None = None  # while there is something to parse
 
@@ -139,7 +142,9 @@ class ResponseParser:
             return b""
         is_first = self._parser is None
         if self._parser is None:
-            if self._expected is not None and (whole := self._take(self._expected, data)) is not None:
+            if isinstance(self._expected, StreamHead):
+                self._begin(self._expected, data)
+            elif self._expected is not None and (whole := self._take(self._expected, data)) is not None:
                 return whole
             self._parser = httptools.HttpResponseParser(self)
             self._parser.set_dangerous_leniencies(**_LENIENT)
@@ -150,8 +155,8 @@ class ResponseParser:
         body = b"".join(self._pieces)
         self._note_chunk()
         self._pieces.clear()
-        if is_first and self.may_be_reused and not self.is_head and b"transfer-encoding" not in self.fields:
-            self.repeated = repeated_head(data, self.status, self.headers, self.fields, body_size=len(body))
+        if is_first and self.stream_head is None:
+            self._remember(data, len(body))
         if body:
             self._bare_bytes = 0
         if self._is_over():
@@ -169,6 +174,22 @@ class ResponseParser:
             self.fields = expected.fields
             self.is_complete = self.may_be_reused = True
         return body
+
+    def _begin(self, expected: StreamHead, data: bytes) -> None:
+        """Take the expected head, if `data` begins with it. llhttp reads it too, to find the chunks."""
+        if data.startswith(expected.head) and not self.is_head:
+            _, self.status, headers, self.fields = self.stream_head = expected
+            self.headers = [*headers]
+
+    def _remember(self, data: bytes, body_size: int) -> None:
+        """Remember the head in the first read for the next response."""
+        if self.is_head:
+            return
+        transfer = self.fields.get(b"transfer-encoding")
+        if transfer == b"chunked" and not self.refuses_rest:
+            self.stream_head = stream_head(data, self.status, self.headers, self.fields)
+        elif transfer is None and self.may_be_reused:
+            self.repeated = repeated_head(data, self.status, self.headers, self.fields, body_size=body_size)
 
     def end(self, error: Exception | None, *, was_sent: bool = True) -> None:
         """Note that the connection has ended: closed by the upstream, or broken with `error`.
@@ -236,6 +257,8 @@ class ResponseParser:
 
     def on_headers_complete(self) -> None:
         """Note that the headers are complete, either of an interim response or of the final one."""
+        if self.status:  # the head was expected
+            return
         assert self._parser is not None
         status = self._parser.get_status_code()
         if status < 100:

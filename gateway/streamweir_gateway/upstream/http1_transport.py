@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import Any
 
 from streamweir_gateway.config import Tls
 
@@ -49,14 +49,14 @@ class Http1Transport:
             return await send_handshake(
                 request, context, connect_timeout=connect_timeout, on_connected=on_connected
             )
-        exchange = _Exchange.of(request, self._pool(request.origin))
+        pool, head = self._pool(request.origin), _head_of(request)
         is_repeatable = request.stream is None
-        if is_repeatable and (kept := exchange.pool.take_kept()) is not None:
+        if is_repeatable and (kept := pool.take_kept()) is not None:
             try:
-                return await exchange.on(kept, on_connected)
+                return await _exchanged(request, head, kept, pool, on_connected)
             except NotSent:
                 pass  # the upstream has just closed it, and cannot have run anything
-        return await exchange.on(await exchange.pool.connect(connect_timeout), on_connected)
+        return await _exchanged(request, head, await pool.connect(connect_timeout), pool, on_connected)
 
     def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
         """Send a request at once on a kept connection; return None if no connection is kept."""
@@ -89,39 +89,34 @@ class Http1Transport:
         return self._context
 
 
-class _Exchange(NamedTuple):
-    """One request, written once for any connection of its pool."""
+def _head_of(request: UpstreamRequest) -> bytes:
+    """Return the request line and the headers, as they are written."""
+    head = None if request.prepared is None else request.prepared.of(request)
+    return head or request_head(request.method, request.target.encode("ascii"), request.wire_headers())
 
-    pool: ConnectionPool
-    head: bytes
-    request: UpstreamRequest
 
-    @classmethod
-    def of(cls, request: UpstreamRequest, pool: ConnectionPool) -> _Exchange:
-        """Return the exchange for a request on a connection of `pool`."""
-        head = None if request.prepared is None else request.prepared.of(request)
-        if head is None:
-            head = request_head(request.method, request.target.encode("ascii"), request.wire_headers())
-        return cls(pool, head, request)
-
-    async def on(
-        self, connection: UpstreamConnection, on_connected: Callable[[], None] | None
-    ) -> TransportResponse:
-        """Send the request on `connection`."""
-        try:
-            if on_connected is not None:
-                on_connected()
-            response = await connection.request(
-                self.head,
-                self.request.body,
-                stream=self.request.stream,
-                is_head=self.request.method == "HEAD",
-                on_interim=self.request.on_interim,
-            )
-        except BaseException:
-            self.pool.drop(connection)
-            raise
-        return _response(response, connection, self.pool)
+async def _exchanged(
+    request: UpstreamRequest,
+    head: bytes,
+    connection: UpstreamConnection,
+    pool: ConnectionPool,
+    on_connected: Callable[[], None] | None,
+) -> TransportResponse:
+    """Send a request on `connection` of `pool`, and return the response."""
+    try:
+        if on_connected is not None:
+            on_connected()
+        response = await connection.request(
+            head,
+            request.body,
+            stream=request.stream,
+            is_head=request.method == "HEAD",
+            on_interim=request.on_interim,
+        )
+    except BaseException:
+        pool.drop(connection)
+        raise
+    return _response(response, connection, pool)
 
 
 def _response(
@@ -157,8 +152,8 @@ class _SentRequest:
         except BaseException:
             pool.drop(connection)
             raise
-        exchange = _Exchange.of(request, pool)
-        return await exchange.on(await pool.connect(connect_timeout), on_connected)
+        connection = await pool.connect(connect_timeout)
+        return await _exchanged(request, _head_of(request), connection, pool, on_connected)
 
     def abort(self) -> None:
         self._pool.drop(self._connection)

@@ -1,17 +1,18 @@
 """Reuses the parsed head of a response, if an upstream sends that head again byte for byte.
 
 Responses to frequent requests often have the same status, the same headers and bodies of the same length. The
-head is dropped with its connection.
+heads of streams, whose bodies are in chunks, are the same even more often. The head is dropped with its
+connection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from .request import Headers
 
-__all__ = ["RepeatedHead", "repeated_head"]
+__all__ = ["RepeatedHead", "StreamHead", "repeated_head", "stream_head"]
 
 LONGEST: Final = 4096
 """The most bytes of a head that is kept for reuse."""
@@ -68,3 +69,37 @@ def repeated_head(
     if head_size > LONGEST or not 0 < end == head_size - len(_END):
         return None
     return RepeatedHead(data[:head_size], len(data), status, headers, fields)
+
+
+class StreamHead(NamedTuple):
+    """The head of a response with a body in chunks.
+
+    Attributes:
+        head: the status line and headers, with the empty line after them.
+        status: the status of the response.
+        headers: the headers in the order and spelling of the wire.
+        fields: the same headers by name.
+    """
+
+    head: bytes
+    status: int
+    headers: Headers
+    fields: Mapping[bytes, bytes]
+
+
+def stream_head(
+    data: bytes, status: int, headers: Headers, fields: Mapping[bytes, bytes]
+) -> StreamHead | None:
+    """Return the head of a response in chunks for reuse; None if it cannot be told from what follows it.
+
+    Args:
+        data: the read in which the parser has found the status and the headers.
+        status: the status of the response.
+        headers: the headers of the response.
+        fields: the same headers by name.
+    """
+    head = data[: data.find(_END) + len(_END)]
+    is_plain = head.count(b"\n") == head.count(b"\r\n") == len(headers) + 2  # each line is one header
+    if not is_plain or len(head) > LONGEST or not head.startswith(b"HTTP/1.1 %d" % status):
+        return None
+    return StreamHead(head, status, headers, fields)

@@ -53,6 +53,11 @@ WHOLE = [
     SSE + chunk(b"one") + LAST_CHUNK,
     LAST_CHUNK,
     b"HTTP/1.1 200 OK\nContent-Length: 9\n\na\r\n\r\nbcde",
+    b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n4\r\n\r\n\r\n\r\n" + LAST_CHUNK,
+    SSE.replace(b"200 OK", b"404 No") + chunk(b"one") + LAST_CHUNK,
+    SSE.replace(b"200 OK", b"500 No") + chunk(b"one") + LAST_CHUNK,
+    SSE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + chunk(b"one") + LAST_CHUNK,
+    HINTS + SSE + chunk(b"one") + LAST_CHUNK,
     *RESPONSES,
 ]
 
@@ -74,7 +79,20 @@ def test_parser_with_a_repeated_head_gives_the_same_response(
                 (parser.status, parser.headers, body, is_whole, may_be_reused, type(parser.failure))
             )
         assert outcomes[0] == outcomes[1]
-        known = parser.repeated or known
+        known = parser.stream_head or parser.repeated or known
+
+
+def test_parser_with_the_head_of_a_stream_takes_it() -> None:
+    first = ResponseParser()
+    assert first.feed(SSE + chunk(b"one")) == b"one"
+    second = ResponseParser(first.stream_head)
+    assert second.feed(SSE + chunk(b"two")) == b"two"
+    assert second.feed(LAST_CHUNK) == b""
+    assert second.is_complete
+    assert second.may_be_reused
+    assert second.fields is first.fields
+    assert first.headers == second.headers
+    assert first.headers is not second.headers
 
 
 def test_parser_with_a_repeated_head_does_not_parse_it() -> None:
