@@ -118,14 +118,12 @@ class HttpExchange(ClientConnection):
         """Run the application for this request, until it returns."""
         try:
             await app(scope, self.receive, self.send)
-            is_over = self.is_lost or self._is_broken_off or self._is_switched
-            if self.state is not ResponseState.COMPLETE and not is_over:
+            if self._is_unanswered and not self._is_broken_off:
                 logger.error("the application ended before its response")
         except Exception:
             logger.exception("the application failed")
         finally:
-            is_over = self.is_lost or self._is_switched
-            if self.state is not ResponseState.COMPLETE and not is_over:
+            if self._is_unanswered:
                 self._server.on_failure(self)
 
     # --- what the connection reports ----------------------------------------------------------------------
@@ -145,6 +143,12 @@ class HttpExchange(ClientConnection):
         self._is_whole = True
         self.keep_alive = keep_alive and self.state is ResponseState.EXPECTED
         self._notify()
+
+    def take_whole(self, body: bytes, *, keep_alive: bool) -> None:
+        """Take the whole body of a request that has just begun."""
+        self._body = body
+        self._is_whole = self._has_news = True
+        self.keep_alive = keep_alive
 
     def refuse(self, code: str) -> None:
         """Note that no more of the body will be read; its reader answers with the refusal `code`."""
@@ -271,6 +275,11 @@ class HttpExchange(ClientConnection):
         return self._is_whole and self.refused is not None
 
     @property
+    def _is_unanswered(self) -> bool:
+        is_complete = self._response.state is ResponseState.COMPLETE
+        return not is_complete and not self.is_lost and not self._is_switched
+
+    @property
     def _is_over(self) -> bool:
         return self.is_lost or self._response.state is ResponseState.COMPLETE
 
@@ -299,7 +308,8 @@ class HttpExchange(ClientConnection):
 
     def _end(self) -> None:
         self._is_streaming = False
-        self.cork(False)
+        if self._corked is not None:
+            self.cork(False)
         self._notify()
         self._server.on_response_end(self)
 

@@ -219,8 +219,7 @@ class HttpProtocol(asyncio.Protocol):
         self._keeps_alive = self._keeps_alive and head.keep_alive
         self._context.idle.discard(self)
         self._running = self._receiving = exchange = HttpExchange(self, head)
-        exchange.take(body)
-        exchange.end_request(keep_alive=self._keeps_alive)
+        exchange.take_whole(body, keep_alive=self._keeps_alive)
         self._begin(exchange, http_scope(head, exchange, client=self._client, server=self._local))
 
     def on_body(self, piece: bytes) -> None:

@@ -19,6 +19,9 @@ __all__ = ["Address", "address_of", "http_scope", "parted_target", "shared"]
 
 Address: TypeAlias = tuple[str, int]
 
+LONGEST: Final = 256
+"""The most bytes of a target whose parts are remembered."""
+
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 
 
@@ -29,6 +32,9 @@ def parted_target(target: bytes) -> tuple[str, bytes, bytes | None]:
     return unquote(path) if "%" in path else path, raw_path, query if mark else None
 
 
+_parted: Final = lru_cache(maxsize=256)(parted_target)
+
+
 def http_scope(
     head: RequestHead, connection: ClientConnection, *, client: Address | None, server: Address | None
 ) -> Scope:
@@ -36,7 +42,7 @@ def http_scope(
 
     ASGI cannot express an empty query behind a `?`, so the `?` stays at the end of `raw_path`.
     """
-    path, raw_path, query = parted_target(head.target)
+    path, raw_path, query = (_parted if len(head.target) <= LONGEST else parted_target)(head.target)
     return {
         "type": "http",
         "asgi": _ASGI,

@@ -49,6 +49,40 @@ def test_encoded_response_is_read_back_by_a_client(
     assert encoder.state is ResponseState.COMPLETE
 
 
+NAMES = [b"x-request-id", b"content-type", b"date", b"connection", b"vary", b"content-length"]
+VALUES = [b"req_1", b"req_2", b"close", b"7", b"caf\xe9", b""]
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES)), max_size=4).filter(
+            lambda pairs: all(name != b"content-length" or value == b"7" for name, value in pairs)
+        ),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_headers_that_come_again_are_written_like_those_that_come_first(
+    responses: list[list[tuple[bytes, bytes]]],
+) -> None:
+    for pairs in [*responses, *responses]:
+        encoder = ResponseEncoder("GET", "1.1")
+        head = encoder.start(200, pairs, date=b"date: today\r\n", keep_alive=True)
+        fields = dict(pairs)
+        expected = [] if b"date" in fields else [b"date: today"]
+        expected += [b"%b: %b" % pair for pair in pairs]
+        expected += [] if b"content-length" in fields else [b"transfer-encoding: chunked"]
+        assert head == b"\r\n".join([b"HTTP/1.1 200 OK", *expected, b"", b""])
+        assert encoder.keep_alive is (fields.get(b"connection") != b"close")
+
+
+def test_request_id_with_a_line_end_is_refused_behind_headers_that_came_before() -> None:
+    for request_id in (b"req_1", b"req_2"):
+        ResponseEncoder("GET", "1.1").start(200, [(b"x-request-id", request_id)], date=b"", keep_alive=True)
+    with pytest.raises(RuntimeError):
+        ResponseEncoder("GET", "1.1").start(200, [(b"x-request-id", b"a\r\nb: c")], date=b"", keep_alive=True)
+
+
 @pytest.mark.parametrize("status", [204, 304])
 def test_status_without_a_body_has_an_empty_body(status: int) -> None:
     _, body = read("GET", encoded(ResponseEncoder("GET", "1.1"), [b"unseen"], status=status))
