@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -69,15 +69,11 @@ class _Place(NamedTuple):
         return self.found is not None and bool(self.found.path_params)
 
 
-class _Admitted(NamedTuple):
-    """A request that passed all checks."""
+_Admitted: TypeAlias = tuple[Route, Scope, CallerLimits | None]
+"""The route of a request that passed all checks, its scope without keys of the gateway, and its key's limits.
 
-    app: ASGIApp
-    """The application that serves the request."""
-    scope: Scope
-    """The ASGI scope of the request, without keys of the gateway."""
-    caller: CallerLimits | None
-    """The limits of the request's key; None without a key."""
+The limits are None without a key.
+"""
 
 
 class RequestGuard:
@@ -125,14 +121,14 @@ class RequestGuard:
         key = self, scope["method"], scope["path"], scope.get("raw_path"), scope.get("root_path")
         known: _Place | None = None if memo is None else memo.get(key)
         place = known or self._place(scope)
-        found, routes = place.found, place.routes
-        scope["state"]["client"] = client_address(scope, self._trusted)
-        scope["state"][PRIVATE] = place.is_private
+        found, routes, state = place.found, place.routes, scope["state"]
+        state["client"] = client_address(scope, self._trusted)
+        state[PRIVATE] = place.is_private
         try:
             offer = None if known is not None else self._checked_sender(scope, place)
             if known is None and memo is not None and offer is None and not place.has_values:
                 memo.put(key, place)
-            scope["state"][RELAYS_ALL] = place.is_judged_there
+            state[RELAYS_ALL] = place.is_judged_there
             if self._cors is not None and is_preflight(scope):
                 methods = methods_of(self._table.routes_at(path_within(scope), raw_path_of(scope)))
                 preflight = partial(self._cors.preflight, scope["headers"], methods)
@@ -143,15 +139,15 @@ class RequestGuard:
             admitted = self._admitted(scope, found, routes, offer)
         except Refusal as refusal:
             return self._refuse(scope, routes, refusal, send)
-        if found is not None and self._rates.is_shared:
-            return self._count_and_serve(admitted, found.route, receive, send)
+        if self._rates.is_shared:
+            return self._count_and_serve(admitted, receive, send)
         return _serve(admitted, receive, send)
 
-    async def _count_and_serve(self, admitted: _Admitted, route: Route, receive: Receive, send: Send) -> None:
+    async def _count_and_serve(self, admitted: _Admitted, receive: Receive, send: Send) -> None:
         """Count a request in the store of rates, then serve it or refuse it."""
-        scope = admitted.scope
+        route, scope, caller = admitted
         try:
-            await self._rates.count_shared(_client(scope), route, _rate(admitted.caller), scope["method"])
+            await self._rates.count_shared(_client(scope), route, _rate(caller), scope["method"])
         except Refusal as refusal:
             await self._refuse(scope, [route], refusal, send)
         else:
@@ -212,7 +208,7 @@ class RequestGuard:
         if not self._rates.is_shared and (rate is not None or self._rates.has_limits):
             self._rates.count(_client(scope), found.route, rate, scope["method"])
         scope["path_params"] = found.path_params
-        return _Admitted(found.route.app, scope, caller)
+        return found.route, scope, caller
 
     def _identified(
         self,
@@ -302,8 +298,10 @@ class RequestGuard:
 
 def _serve(admitted: _Admitted, receive: Receive, send: Send) -> Awaitable[None]:
     """Return the awaitable that serves the request: one more would take memory as long as the stream."""
-    app, scope, caller = admitted
-    return app(scope, receive, send) if caller is None else _serve_counted(app, scope, caller, receive, send)
+    route, scope, caller = admitted
+    if caller is None:
+        return route.app(scope, receive, send)
+    return _serve_counted(route.app, scope, caller, receive, send)
 
 
 async def _serve_counted(

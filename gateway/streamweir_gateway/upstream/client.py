@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from contextlib import AbstractAsyncContextManager
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from streamweir_gateway.config import UpstreamConfig
 
@@ -99,10 +99,10 @@ class _Opening:
         self._response = UpstreamResponse(await opening)
         return self._response
 
-    async def __aexit__(self, *_: object) -> None:
+    def __aexit__(self, *_: object) -> Coroutine[Any, Any, None]:
         response, self._response = self._response, None
-        if response is not None:
-            await response.aclose()
+        assert response is not None, "the block is left once"
+        return response.aclose()
 
 
 class UpstreamClients:

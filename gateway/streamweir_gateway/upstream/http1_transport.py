@@ -50,13 +50,26 @@ class Http1Transport:
                 request, context, connect_timeout=connect_timeout, on_connected=on_connected
             )
         pool, head = self._pool(request.origin), _head_of(request)
-        is_repeatable = request.stream is None
-        if is_repeatable and (kept := pool.take_kept()) is not None:
+        kept = pool.take_kept() if request.stream is None else None
+        while True:
+            connection = kept or await pool.connect(connect_timeout)
             try:
-                return await _exchanged(request, head, kept, pool, on_connected)
-            except NotSent:
-                pass  # the upstream has just closed it, and cannot have run anything
-        return await _exchanged(request, head, await pool.connect(connect_timeout), pool, on_connected)
+                if on_connected is not None:
+                    on_connected()
+                response = await connection.request(
+                    head,
+                    request.body,
+                    stream=request.stream,
+                    is_head=request.method == "HEAD",
+                    on_interim=request.on_interim,
+                )
+            except BaseException as error:
+                pool.drop(connection)
+                if kept is None or not isinstance(error, NotSent):
+                    raise
+                kept = None  # the upstream has just closed it, and cannot have run anything
+            else:
+                return _response(response, connection, pool)
 
     def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
         """Send a request at once on a kept connection; return None if no connection is kept."""
@@ -69,7 +82,7 @@ class Http1Transport:
         except NotSent:
             pool.drop(kept)
             return None
-        return _SentRequest(pool, kept)
+        return _SentRequest(self, pool, kept)
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -95,30 +108,6 @@ def _head_of(request: UpstreamRequest) -> bytes:
     return head or request_head(request.method, request.target.encode("ascii"), request.wire_headers())
 
 
-async def _exchanged(
-    request: UpstreamRequest,
-    head: bytes,
-    connection: UpstreamConnection,
-    pool: ConnectionPool,
-    on_connected: Callable[[], None] | None,
-) -> TransportResponse:
-    """Send a request on `connection` of `pool`, and return the response."""
-    try:
-        if on_connected is not None:
-            on_connected()
-        response = await connection.request(
-            head,
-            request.body,
-            stream=request.stream,
-            is_head=request.method == "HEAD",
-            on_interim=request.on_interim,
-        )
-    except BaseException:
-        pool.drop(connection)
-        raise
-    return _response(response, connection, pool)
-
-
 def _response(
     response: ResponseParser, connection: UpstreamConnection, pool: ConnectionPool
 ) -> TransportResponse:
@@ -128,9 +117,12 @@ def _response(
 class _SentRequest:
     """The `SentRequest` that a kept connection carries."""
 
-    __slots__ = ("_connection", "_pool", "is_nearly_whole", "watch", "whole_response")
+    __slots__ = ("_connection", "_pool", "_transport", "is_nearly_whole", "watch", "whole_response")
 
-    def __init__(self, pool: ConnectionPool, connection: UpstreamConnection) -> None:
+    def __init__(
+        self, transport: Http1Transport, pool: ConnectionPool, connection: UpstreamConnection
+    ) -> None:
+        self._transport = transport
         self._pool = pool
         self._connection = connection
         self.watch = connection.watch
@@ -152,8 +144,7 @@ class _SentRequest:
         except BaseException:
             pool.drop(connection)
             raise
-        connection = await pool.connect(connect_timeout)
-        return await _exchanged(request, _head_of(request), connection, pool, on_connected)
+        return await self._transport.send(request, connect_timeout=connect_timeout, on_connected=on_connected)
 
     def abort(self) -> None:
         self._pool.drop(self._connection)

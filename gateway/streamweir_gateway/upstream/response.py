@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from streamweir.framing.content_coding import (
     BodyDecoder,
@@ -71,19 +71,18 @@ class UpstreamResponse:
         self._decoder: BodyDecoder | None = None
         self._pieces = _NO_PIECES
 
-    async def read(self) -> bytes:
+    def read(self) -> Coroutine[Any, Any, bytes]:
         """Return the decoded bytes of one read; empty at the end of the body.
+
+        This is no coroutine function: most reads need none besides that of the body.
 
         Raises:
             UpstreamFailure: the body broke off, or cannot be decoded.
         """
         if not self._is_begun:
             self._begin()
-        decoder = self._decoder
-        data = await (self._body.read() if decoder is None else self._read_decoded(decoder))
-        if self.on_read is not None:
-            self.on_read(data)
-        return data
+        read = self._body.read() if self._decoder is None else self._read_decoded(self._decoder)
+        return read if self.on_read is None else self._read_noted(self.on_read, read)
 
     def _begin(self) -> None:
         self._is_begun = True
@@ -127,10 +126,10 @@ class UpstreamResponse:
         """Close the connection at once. The body must not be read any longer."""
         self._body.abort()
 
-    async def aclose(self) -> None:
+    def aclose(self) -> Coroutine[Any, Any, None]:
         """Give the connection back if the response has ended; else close the connection."""
         self.is_whole = self.is_whole or self.is_over
-        await self._body.aclose()
+        return self._body.aclose()
 
     def _codings(self) -> list[str]:
         """Return the codings of the content and of its transfer, other than chunks."""
@@ -147,6 +146,12 @@ class UpstreamResponse:
             raise Truncated("the compressed body ended early") from error
         except CodedBodyError as error:
             raise UnreadableCoding(unreadable_coding(self._codings())) from error
+
+    @staticmethod
+    async def _read_noted(on_read: Callable[[bytes], object], read: Coroutine[Any, Any, bytes]) -> bytes:
+        data = await read
+        on_read(data)
+        return data
 
     async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
         with self._own_failures():
