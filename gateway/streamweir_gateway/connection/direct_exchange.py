@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from msgspec.structs import replace
 from starlette.types import Scope
 
 from streamweir_gateway.connection.exchange import HttpExchange, ServerConnection
@@ -136,7 +137,7 @@ class DirectExchange:
             headers: headers that replace those of the request.
             state: the state for the application.
         """
-        head = self.head if headers is None else self.head._replace(headers=headers)
+        head = self.head if headers is None else replace(self.head, headers=headers)
         exchange = HttpExchange(self._server, head)
         if self.body:
             exchange.take(self.body)

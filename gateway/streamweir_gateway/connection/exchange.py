@@ -118,12 +118,12 @@ class HttpExchange(ClientConnection):
         """Run the application for this request, until it returns."""
         try:
             await app(scope, self.receive, self.send)
-            if self._is_unanswered and not self._is_broken_off:
+            if self._is_unanswered() and not self._is_broken_off:
                 logger.error("the application ended before its response")
         except Exception:
             logger.exception("the application failed")
         finally:
-            if self._is_unanswered:
+            if self._is_unanswered():
                 self._server.on_failure(self)
 
     # --- what the connection reports ----------------------------------------------------------------------
@@ -154,7 +154,7 @@ class HttpExchange(ClientConnection):
         """Note that no more of the body will be read; its reader answers with the refusal `code`."""
         self.refused = code
         self._notify()
-        if self._listener is not None and self._is_refused_handshake:
+        if self._listener is not None and self._is_refused_handshake():
             self._listener()
 
     def lose(self) -> None:
@@ -172,11 +172,11 @@ class HttpExchange(ClientConnection):
         if self._expects_continue:
             self._expects_continue = False
             self._write(_CONTINUE)
-        if not self._is_over:
+        if not self._is_over():
             self._server.flow.resume_reading()
             while not self._has_news:
                 await self._until_news()
-        if self._is_over:
+        if self._is_over():
             return {"type": "http.disconnect"}
         self._has_news = False
         body, self._body = bytes(self._body), b""
@@ -208,7 +208,7 @@ class HttpExchange(ClientConnection):
 
     def whole_body(self, receive: Receive) -> bytes | None:
         """Return the rest of the body, if all of it has arrived; see `ClientConnection`."""
-        is_there = self._is_whole and self._has_news and self.refused is None and not self._is_over
+        is_there = self._is_whole and self._has_news and self.refused is None and not self._is_over()
         if not is_there or self._expects_continue or receive != self.receive:
             return None
         self._server.flow.resume_reading()
@@ -261,7 +261,7 @@ class HttpExchange(ClientConnection):
         """Register `listener` to be called when the client has left, which is noticed only during reading."""
         self._listener = listener
         if listener is not None:
-            if self.is_lost or self._is_refused_handshake:
+            if self.is_lost or self._is_refused_handshake():
                 listener()
             else:
                 self._server.flow.resume_reading()
@@ -269,17 +269,14 @@ class HttpExchange(ClientConnection):
 
     # ------------------------------------------------------------------------------------------------------
 
-    @property
     def _is_refused_handshake(self) -> bool:
-        """Whether too many bytes came after a whole request. Only a handshake may have bytes after it."""
+        """Return whether too many bytes came after a whole request: only a handshake may have some."""
         return self._is_whole and self.refused is not None
 
-    @property
     def _is_unanswered(self) -> bool:
         is_complete = self._response.state is ResponseState.COMPLETE
         return not is_complete and not self.is_lost and not self._is_switched
 
-    @property
     def _is_over(self) -> bool:
         return self.is_lost or self._response.state is ResponseState.COMPLETE
 

@@ -10,7 +10,9 @@ opens a tunnel and a target that names a host; such requests are not reused).
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 __all__ = ["LONGEST", "PLAIN_LINE", "RepeatedHeaders", "RepeatedRequest", "repeated_headers"]
 
@@ -26,7 +28,7 @@ _MORE: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"
 """Headers of requests that are not simple enough for reuse: with a body or an upgrade."""
 
 
-class RepeatedRequest(NamedTuple):
+class RepeatedRequest(Struct):
     """A whole HTTP/1.1 request, read without the parser because its headers are known."""
 
     method: str

@@ -6,9 +6,10 @@ Source: RFC 9112, sections 2 to 7.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import httptools
+from msgspec import Struct
 
 from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.connection.repeated_headers import RepeatedHeaders, repeated_headers
@@ -38,7 +39,7 @@ _COMMON_NAMES: Final[Mapping[bytes, bytes]] = {
 """Common names of headers in lower case, by their usual spellings: all requests share these objects."""
 
 
-class RequestHead(NamedTuple):
+class RequestHead(Struct, frozen=True):
     """The request line and the headers of a request."""
 
     method: str
@@ -192,13 +193,14 @@ class RequestParser:
         request = repeated.request(data)
         if request is None:
             return False
-        method, target, headers, body = request
         same = repeated if isinstance(repeated, RepeatedHeaders) else None
         self.state = RequestState.WHOLE
-        self.body_bytes = len(body)
+        self.body_bytes = len(request.body)
         self._overhead = 0
-        head = RequestHead(method, target, "1.1", headers, repeated.keep_alive, repeated=same)
-        self._receiver.on_whole_request(head, body)
+        head = RequestHead(
+            request.method, request.target, "1.1", request.headers, repeated.keep_alive, repeated=same
+        )
+        self._receiver.on_whole_request(head, request.body)
         return True
 
     def answered(self) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Final, NamedTuple
+from typing import Final
 
+from msgspec import Struct
 from starlette.types import Scope
 
 from streamweir.http.headers import HeaderList, request_id_of
@@ -51,7 +52,7 @@ _DRAWN: Final = 64
 """The number of requests for which random bytes are drawn at once."""
 
 
-class TraceContext(NamedTuple):
+class TraceContext(Struct, frozen=True):
     """The trace that a request belongs to, and the gateway's span in it."""
 
     trace_id: str

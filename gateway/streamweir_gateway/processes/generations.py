@@ -44,6 +44,9 @@ class Application(Protocol):
 class Generations:
     """The ASGI application that a server runs. `take_over` replaces the application behind it.
 
+    Attributes:
+        shortcut: serves requests that need no task; None: every request needs a task at present.
+
     Args:
         first: the first application.
         on_stop: awaited when all applications have stopped.
@@ -53,6 +56,7 @@ class Generations:
         self._first = first
         self._on_stop = on_stop
         self._current: _Generation | None = None
+        self.shortcut: Shortcut | None = None
         self._old: set[asyncio.Task[None]] = set()
         self._others = Router(lifespan=self._lifespan)
 
@@ -61,11 +65,6 @@ class Generations:
         if self._current is None or scope["type"] == "lifespan":
             return self._others(scope, receive, send)
         return self._current.serve(scope, receive, send)
-
-    @property
-    def shortcut(self) -> Shortcut | None:
-        """Serves requests that need no task; None: every request needs a task at present."""
-        return None if self._current is None else self._current.app.shortcut
 
     def admin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request at the admin address."""
@@ -83,6 +82,7 @@ class Generations:
         if self._current is not None:
             await self._current.app.settle()
         old, self._current = self._current, new
+        self.shortcut = app.shortcut
         if old is not None:
             task = asyncio.create_task(old.finish())
             self._old.add(task)

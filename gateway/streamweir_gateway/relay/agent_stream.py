@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
+from msgspec.structs import replace
+
 from streamweir.codec.dialects import Dialects
 from streamweir.errors import StreamweirError
 from streamweir.http.accept import STREAM_FRAMINGS
@@ -127,7 +129,7 @@ class Judgement:
     __slots__ = ("is_agent_stream", "pieces", "response")
 
     def __init__(self, response: TransportResponse, pieces: list[bytes], *, is_agent_stream: bool) -> None:
-        self.response = response._replace(body=_Replayed(pieces, response.body))
+        self.response = replace(response, body=_Replayed(pieces, response.body))
         self.is_agent_stream = is_agent_stream
         self.pieces = pieces
 
@@ -153,7 +155,7 @@ async def judge(
         ClientGone: the client has left while comments were sent to it.
     """
     recorded = _Recorded(response.body)
-    decoded = UpstreamResponse(response._replace(body=recorded))
+    decoded = UpstreamResponse(replace(response, body=recorded))
     quiet_stream = quiet(recorded.pieces)
     is_known: bool | None = None
     size = 0

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from streamweir.errors import ErrorInfo, error_info
@@ -219,7 +220,7 @@ class RelayExchange:
             request = service.requests.request(self._scope, self._record.request_id, body)
         except NoSuchPath as error:
             raise Refusal("ENDPOINT_NOT_FOUND") from error
-        return request._replace(on_interim=self._inform)
+        return replace(request, on_interim=self._inform)
 
     def _inform(self, status: int, headers: Headers) -> None:
         """Send the client an interim response of the service."""

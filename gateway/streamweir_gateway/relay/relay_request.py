@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
 from starlette.types import Scope
 
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig, ip_of, is_loopback_host
@@ -106,7 +107,7 @@ class RelayRequestBuilder:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         host = hosts[0] if hosts and self._keeps_host else None
         request = self.request(scope, request_id, RelayBody(b""))
-        return request._replace(handshake=HandshakeOffer(key, host))
+        return replace(request, handshake=HandshakeOffer(key, host))
 
     def target(self, path_params: Mapping[str, str], query: bytes | None) -> str:
         """Return the upstream's path and query for a request.

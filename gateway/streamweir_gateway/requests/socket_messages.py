@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from streamweir.codec.dialects import Dialects
 from streamweir.jsontext import write_json
 from streamweir.optional_json import json_object
@@ -81,7 +83,7 @@ class SocketMessages:
         """
         written = offer.written[-1].body if offer.written else None
         if isinstance(written, str):
-            request = request._replace(body=written.encode("utf-8", "replace"))
+            request = replace(request, body=written.encode("utf-8", "replace"))
         root: Mapping[str, Any] = {}
         if self._is_kept or self._hello or self._cancel:
             root = self._root(incoming, data)
@@ -93,7 +95,7 @@ class SocketMessages:
             on_close=on_close,
             conversation=self._conversation(incoming, root),
         )
-        return request._replace(exchange=exchange)
+        return replace(request, exchange=exchange)
 
     def _framing(self, incoming: Incoming) -> BodyFraming:
         """Return the framing of the body: that of the client, if the client may get the frames unchanged."""

@@ -219,16 +219,15 @@ class UpstreamConnection(asyncio.Protocol):
         """Whether the response ended properly and all of its body has been read."""
         return not self._pieces and self._parser is not None and self._parser.is_complete
 
-    @property
     def is_reusable(self) -> bool:
-        """Whether the exchange is over, its response is read, and another exchange can follow."""
+        """Return whether the exchange is over, its response is read, and another exchange can follow."""
         return (
             self.is_open
             and not self._is_paused
             and self._parser is not None
             and self._parser.may_be_reused
             and self._writer is not None
-            and self._writer.is_over
+            and self._writer.is_over()
         )
 
     def keep_alive_seconds(self, longest: float) -> float:
@@ -290,7 +289,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._keep(body)
         if (
             self._writer is not None
-            and self._writer.is_sending
+            and self._writer.is_sending()
             and (parser.is_complete or parser.refuses_rest)
         ):
             self._writer.stop()

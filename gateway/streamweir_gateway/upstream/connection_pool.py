@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from .connection import UpstreamConnection
 from .dialing import Address, connect, resolve
@@ -35,7 +37,7 @@ ADDRESS_SECONDS: Final = 10.0
 """The seconds for which the addresses of a host are cached. A failure to connect ends the caching."""
 
 
-class _Idle(NamedTuple):
+class _Idle(Struct):
     """An idle connection."""
 
     since: float
@@ -93,7 +95,7 @@ class ConnectionPool:
             connection: the connection of this pool.
             may_linger: whether the stream in the response has ended, so that it gets a moment to end too.
         """
-        if connection.is_reusable:
+        if connection.is_reusable():
             self._busy.discard(connection)
             self._keep(connection)
         elif may_linger and connection.is_open:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Self
 
+from msgspec import Struct
+
 from .http1 import request_head
 from .request import Origin, UpstreamRequest
 
 __all__ = ["HeadTemplate", "PreparedHead", "media_types_of"]
 
 
-class PreparedHead(NamedTuple):
+class PreparedHead(Struct, frozen=True):
     """The head of one request in its written form; the body may still change.
 
     Attributes:
@@ -32,11 +34,14 @@ class PreparedHead(NamedTuple):
 
     def of(self, request: UpstreamRequest) -> bytes | None:
         """Return the whole head of a request; None if more than the body differs from this request."""
-        method, origin, target, headers, head, _ = self
-        is_own = request.headers is headers and request.target is target and request.origin is origin
-        if not is_own or request.method != method or request.stream is not None or request.relayed:
+        is_own = (
+            request.headers is self.headers
+            and request.target is self.target
+            and request.origin is self.origin
+        )
+        if not is_own or request.method != self.method or request.stream is not None or request.relayed:
             return None
-        return b"%bContent-Length: %d\r\n\r\n" % (head, len(request.body))
+        return b"%bContent-Length: %d\r\n\r\n" % (self.head, len(request.body))
 
 
 class HeadTemplate(NamedTuple):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
+
 from .websocket.request import WebSocketExchange
 
 __all__ = [
@@ -116,7 +118,7 @@ class WrittenHead(Protocol):
         """Return the head of a request with another body; None if the request differs in any other part."""
 
 
-class UpstreamRequest(NamedTuple):
+class UpstreamRequest(Struct, frozen=True):
     """A request to an upstream."""
 
     method: str
@@ -127,7 +129,7 @@ class UpstreamRequest(NamedTuple):
     body: bytes
     stream: RequestStream | None = None
     """The rest of the body, after `body`."""
-    relayed: Headers = []  # noqa: RUF012 - never changed
+    relayed: Headers = []
     """More headers, sent exactly as they are. None of them frames the message."""
     on_interim: OnInterim | None = None
     """Called with each interim response (`103 Early Hints`), if the transport reports them."""
@@ -139,7 +141,7 @@ class UpstreamRequest(NamedTuple):
     """The head of this request, if it has been written already."""
 
     def with_body(self, body: bytes) -> UpstreamRequest:
-        """Return this request with another body. `_replace` would cost several times as much."""
+        """Return this request with another body. `replace` would cost more."""
         return UpstreamRequest(
             self.method,
             self.origin,

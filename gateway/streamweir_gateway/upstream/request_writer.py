@@ -32,14 +32,12 @@ class RequestWriter:
         self._task: asyncio.Task[None] | None = None  # the rest of a request that is still coming
         self._sent: asyncio.Event | None = None  # set once all that was written has been sent
 
-    @property
     def is_over(self) -> bool:
-        """Whether the last request has been sent completely."""
+        """Return whether the last request has been sent completely."""
         return not self.is_unsent and self._task is None
 
-    @property
     def is_sending(self) -> bool:
-        """Whether the rest of a request was still arriving at the last look."""
+        """Return whether the rest of a request was still arriving at the last look."""
         return self._task is not None
 
     def write(self, head: bytes, body: bytes) -> None:

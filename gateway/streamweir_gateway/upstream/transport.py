@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
 from .repeated_head import RepeatedHead
 from .request import Headers, OnInterim, Origin, UpstreamRequest
 
@@ -49,7 +51,7 @@ class ResponseBody(Protocol):
         """Give the connection back if the response has ended; else close the connection."""
 
 
-class TransportResponse(NamedTuple):
+class TransportResponse(Struct, frozen=True):
     """A response whose body has not been read."""
 
     status: int

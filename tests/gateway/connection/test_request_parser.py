@@ -9,6 +9,7 @@ import pytest
 from httptools import HttpRequestParser
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from scripted_upstream import LAST_CHUNK, chunk
 from streamweir_gateway.connection.limits import RequestLimits
@@ -167,11 +168,13 @@ class Read(NamedTuple):
 def read(parser: RequestParser, received: Received, data: bytes) -> Read:
     """Feed one read to a parser that is idle."""
     received.__init__()  # type: ignore[misc]
+    outcome: RequestState | str
     try:
         parser.feed(data)
+        outcome = parser.state
     except RequestRefused as refused:
-        return Read([head[:5] for head in received.heads], received.bodies, received.ended, refused.code)
-    return Read([head[:5] for head in received.heads], received.bodies, received.ended, parser.state)
+        outcome = refused.code
+    return Read([astuple(head)[:5] for head in received.heads], received.bodies, received.ended, outcome)
 
 
 @given(

@@ -11,6 +11,8 @@ import os
 import re
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from streamweir_gateway.upstream.failures import InvalidResponse
 from streamweir_gateway.upstream.http1 import HEADER_BYTES, ResponseParser, coding_list, request_head
 from streamweir_gateway.upstream.request import Headers, UpstreamRequest
@@ -146,7 +148,7 @@ def _accept_value(key: bytes) -> bytes:
 def _headers(request: UpstreamRequest, key: bytes, subprotocols: tuple[str, ...]) -> Headers:
     headers = [
         (name, value)
-        for name, value in request._replace(body=b"", method="GET").wire_headers()
+        for name, value in replace(request, body=b"", method="GET").wire_headers()
         if name.lower() not in _OF_A_BODY and not _OF_A_HANDSHAKE.fullmatch(name)
     ]
     headers += [(b"Connection", b"Upgrade"), (b"Upgrade", b"websocket")]
