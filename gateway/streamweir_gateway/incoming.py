@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.http.headers import HeaderList
@@ -12,7 +13,7 @@ from streamweir_gateway.observability.trace_context import TraceContext
 __all__ = ["Incoming"]
 
 
-class Incoming(NamedTuple):
+class Incoming(Struct, frozen=True):
     """One request of a client, without its body.
 
     Attributes:

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+import msgspec.structs
+
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -230,9 +232,9 @@ class FrontDoor:
             data = asked.behind(history)
         elif asked.is_background or not asked.stores:
             data = asked.behind(())
-        names = incoming.names
-        echo = {**(names.echo or {}), "store": stores}
-        incoming = incoming._replace(names=names._replace(echo=echo, answer_id=opening.answer_id))
+        echo = {**(incoming.names.echo or {}), "store": stores}
+        names = incoming.names._replace(echo=echo, answer_id=opening.answer_id)
+        incoming = msgspec.structs.replace(incoming, names=names)
         offers = await self._mapping.offers(incoming, data, upstreams, known=known)
         if not stores:
             return OpenedResponse(incoming, offers, None)

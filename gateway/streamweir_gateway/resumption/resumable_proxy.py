@@ -9,6 +9,7 @@ import asyncio
 from copy import copy
 from typing import Final
 
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from streamweir.http.ownership import take_ownership
@@ -114,7 +115,7 @@ class ResumableProxy(Proxy):
             if prepared.is_background:
                 service.finished(run)
                 raise store_unavailable() from None
-            await super()._answer(prepared._replace(warnings=(_UNAVAILABLE,)), scope, receive, send, record)
+            await super()._answer(replace(prepared, warnings=(_UNAVAILABLE,)), scope, receive, send, record)
             return
         if not is_started:
             await self._resumption.join(RunsCall(scope, receive, send, note=record), run.handle, about)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from msgspec.structs import replace
 from starlette.types import Scope
 
 from streamweir.http.ownership import take_ownership
@@ -177,7 +178,7 @@ class Resumption(RunsShell):
         endpoint = self.endpoints[about.endpoint]
         record.resumes, record.run = about.request_id, short_handle(found.handle)
         asked = endpoint.incoming(scope, record.request_id, protocol=about.protocol, framing=about.framing)
-        incoming = asked._replace(request_id=about.request_id)
+        incoming = replace(asked, request_id=about.request_id)
         reader = self.service.read(found, position)
         scope["state"]["request_id"] = about.request_id
         if reader is None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from streamweir.failures.upstream_refusal import UpstreamRefusal
 
 __all__ = ["NO_OUTCOME", "AttemptOutcome"]
 
 
-class AttemptOutcome(NamedTuple):
+class AttemptOutcome(Struct, frozen=True):
     """How the response of the upstream ended."""
 
     refusal: UpstreamRefusal | None = None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
+from msgspec.structs import replace
 from starlette.types import Scope
 
 from streamweir.codec.dialect import Dialect
@@ -215,11 +216,11 @@ class Endpoint:
         request = request_object(body) if dialect.asks_by_body or dialect.request_names else {}
         if dialect.request_names:
             names = asked_names(dialect, request, incoming.headers)
-            incoming = incoming._replace(names=names._replace(is_listed=self.config.is_of_model))
+            incoming = replace(incoming, names=names._replace(is_listed=self.config.is_of_model))
         if dialect.asks_for_usage and self.mapping is not None and not asks_for_usage(request):
-            incoming = incoming._replace(names=incoming.names._replace(hides_usage=True))
+            incoming = replace(incoming, names=incoming.names._replace(hides_usage=True))
         if self.mapping is not None and (secret := self.mapping.answer_secret(incoming, self.destinations)):
-            incoming = incoming._replace(names=incoming.names._replace(secret=secret))
+            incoming = replace(incoming, names=incoming.names._replace(secret=secret))
         if not dialect.asks_by_body:
             if not is_mapped or not _may_ask_for_whole(body):
                 return incoming
@@ -227,7 +228,7 @@ class Endpoint:
         accept = header_value(incoming.headers, b"accept")[:ACCEPT_CHARACTERS]
         chosen, usual = cast("Any", incoming.framing), cast("Any", self._default[incoming.answers])
         framing = asked_framing(dialect, request, accept, chosen, usual)
-        return incoming if framing == incoming.framing else incoming._replace(framing=framing)
+        return incoming if framing == incoming.framing else replace(incoming, framing=framing)
 
     def expected_protocol(self, scope: Scope) -> Dialect | None:
         """Return the protocol in which a refusal of the request is written; None: the error envelope."""

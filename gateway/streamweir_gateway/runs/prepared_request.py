@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from streamweir.events import Warning
 from streamweir_gateway.incoming import Incoming
@@ -17,7 +18,7 @@ from streamweir_gateway.upstream.request import UpstreamRequest
 __all__ = ["PreparedRequest"]
 
 
-class PreparedRequest(NamedTuple):
+class PreparedRequest(Struct, frozen=True):
     """A client's request, in the form in which the upstreams of its endpoint need it.
 
     Attributes:

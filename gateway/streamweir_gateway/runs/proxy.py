@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Final
 
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from streamweir.codec.base import NO_OPTIONS, Options
@@ -143,7 +144,7 @@ class Proxy:
         else:
             incoming, offers, keeper = await self._opened(endpoint.front_door, scope, incoming, body)
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
-            incoming = incoming._replace(names=incoming.names._replace(hides_usage=False))
+            incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
             request = _upstream_request(first, incoming)
         return PreparedRequest(incoming, request, body, offers, keeper=keeper)
