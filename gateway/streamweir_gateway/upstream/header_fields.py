@@ -8,26 +8,48 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
-__all__ = ["codings_of", "has_explicit_end", "header_fields", "keep_alive_seconds"]
+__all__ = ["HeaderFields", "codings_of", "has_explicit_end", "header_fields", "keep_alive_seconds"]
 
 _CONTENT_TYPE: Final = b"content-type"
 _KEEP_ALIVE_TIMEOUT: Final = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
 
-def header_fields(headers: Sequence[tuple[bytes, bytes]]) -> Mapping[bytes, bytes]:
+class HeaderFields(dict[bytes, bytes]):
+    """The values of headers by their names in lower case. It must not be changed.
+
+    Responses with equal heads share one object, so that what follows from it is found once.
+    """
+
+    @cached_property
+    def media_type(self) -> bytes:
+        """The content type in lower case, without parameters; empty if there is none."""
+        return self.get(_CONTENT_TYPE, b"").partition(b";")[0].strip().lower()
+
+    @cached_property
+    def codings(self) -> Sequence[str]:
+        """The codings of the content and of its transfer, other than chunks, in the order of their use."""
+        transfer = codings_of(self.get(b"transfer-encoding"))
+        content = codings_of(self.get(b"content-encoding"))
+        return [*content, *(coding for coding in transfer if coding != "chunked")]
+
+
+def header_fields(headers: Sequence[tuple[bytes, bytes]]) -> HeaderFields:
     """Return the values of headers by their names in lower case.
 
     Several headers with one name are joined by commas. Of several content types, the first is returned.
     """
-    fields = {name.lower(): value for name, value in headers}
+    fields = HeaderFields([(name.lower(), value) for name, value in headers])
     if len(fields) == len(headers):
         return fields
     values: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for name, value in headers:
         values[name.lower()].append(value)
-    return {name: found[0] if name == _CONTENT_TYPE else b",".join(found) for name, found in values.items()}
+    return HeaderFields(
+        {name: found[0] if name == _CONTENT_TYPE else b",".join(found) for name, found in values.items()}
+    )
 
 
 def codings_of(value: bytes | None) -> list[str]:

@@ -6,14 +6,14 @@ the conditions for another request on the same connection. Source: RFC 9112.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
 import httptools
 
 from .failures import InvalidResponse, NotSent, Truncated, Unreachable, UpstreamFailure
-from .header_fields import codings_of, has_explicit_end, header_fields
+from .header_fields import HeaderFields, codings_of, has_explicit_end, header_fields
 from .repeated_head import RepeatedHead, StreamHead, repeated_head, stream_head
 from .request import Headers
 
@@ -47,6 +47,9 @@ _LENIENT: Final = {
     "lenient_keep_alive": True,  # an interim response that says so; after the last we look ourselves
 }
 """Faults in headers that llhttp accepts. None of these changes where a message ends."""
+
+
+_NO_FIELDS: Final = HeaderFields()
 
 
 class _Enough(Exception):
@@ -113,7 +116,7 @@ class ResponseParser:
     def __init__(self, expected: RepeatedHead | StreamHead | None = None) -> None:
         self.status = 0
         self.headers: Headers = []
-        self.fields: Mapping[bytes, bytes] = {}
+        self.fields = _NO_FIELDS
         self.is_complete = False
         self.may_be_reused = False
         self.failure: UpstreamFailure | None = None

@@ -7,9 +7,9 @@ connection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from .header_fields import HeaderFields
 from .request import Headers
 
 __all__ = ["RepeatedHead", "StreamHead", "repeated_head", "stream_head"]
@@ -36,9 +36,7 @@ class RepeatedHead:
 
     __slots__ = ("_head", "_size", "fields", "headers", "relayed", "status")
 
-    def __init__(
-        self, head: bytes, size: int, status: int, headers: Headers, fields: Mapping[bytes, bytes]
-    ) -> None:
+    def __init__(self, head: bytes, size: int, status: int, headers: Headers, fields: HeaderFields) -> None:
         self.status = status
         self.headers = headers
         self.fields = fields
@@ -54,7 +52,7 @@ class RepeatedHead:
 
 
 def repeated_head(
-    data: bytes, status: int, headers: Headers, fields: Mapping[bytes, bytes], *, body_size: int
+    data: bytes, status: int, headers: Headers, fields: HeaderFields, *, body_size: int
 ) -> RepeatedHead | None:
     """Return the head of a response for reuse; None if the response did not arrive in one piece.
 
@@ -84,12 +82,10 @@ class StreamHead(NamedTuple):
     head: bytes
     status: int
     headers: Headers
-    fields: Mapping[bytes, bytes]
+    fields: HeaderFields
 
 
-def stream_head(
-    data: bytes, status: int, headers: Headers, fields: Mapping[bytes, bytes]
-) -> StreamHead | None:
+def stream_head(data: bytes, status: int, headers: Headers, fields: HeaderFields) -> StreamHead | None:
     """Return the head of a response in chunks for reuse; None if it cannot be told from what follows it.
 
     Args:

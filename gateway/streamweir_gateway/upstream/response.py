@@ -15,7 +15,7 @@ from streamweir.framing.content_coding import (
 )
 
 from .failures import Truncated, UnreadableCoding
-from .header_fields import codings_of, header_fields
+from .header_fields import header_fields
 from .transport import TransportResponse
 
 __all__ = ["UpstreamResponse"]
@@ -43,8 +43,8 @@ class UpstreamResponse:
 
     __slots__ = (
         "_body",
+        "_codings",
         "_decoder",
-        "_fields",
         "_is_begun",
         "_pieces",
         "error_bytes",
@@ -59,9 +59,9 @@ class UpstreamResponse:
     def __init__(self, response: TransportResponse) -> None:
         self.status = response.status
         self.headers = response.headers
-        fields = response.fields
-        self._fields = fields = header_fields(response.headers) if fields is None else fields
-        self.media_type = fields.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        fields = header_fields(response.headers) if response.fields is None else response.fields
+        self.media_type = fields.media_type
+        self._codings = fields.codings
         self.on_read: Callable[[bytes], object] | None = None
         self.on_relayed: Callable[[float, bytes, int], object] | None = None
         self.is_whole = False
@@ -86,9 +86,9 @@ class UpstreamResponse:
 
     def _begin(self) -> None:
         self._is_begun = True
-        if codings := self._codings():
+        if self._codings:
             with self._own_failures():
-                self._decoder = body_decoder(", ".join(codings))
+                self._decoder = body_decoder(", ".join(self._codings))
 
     @property
     def is_over(self) -> bool:
@@ -131,13 +131,6 @@ class UpstreamResponse:
         self.is_whole = self.is_whole or self.is_over
         return self._body.aclose()
 
-    def _codings(self) -> list[str]:
-        """Return the codings of the content and of its transfer, other than chunks."""
-        content, transfer = self._fields.get(b"content-encoding"), self._fields.get(b"transfer-encoding")
-        if transfer is None or transfer == b"chunked":  # most responses
-            return codings_of(content)
-        return [*codings_of(content), *(coding for coding in codings_of(transfer) if coding != "chunked")]
-
     @contextmanager
     def _own_failures(self) -> Iterator[None]:
         try:
@@ -145,7 +138,7 @@ class UpstreamResponse:
         except CutOffBodyError as error:
             raise Truncated("the compressed body ended early") from error
         except CodedBodyError as error:
-            raise UnreadableCoding(unreadable_coding(self._codings())) from error
+            raise UnreadableCoding(unreadable_coding(self._codings)) from error
 
     @staticmethod
     async def _read_noted(on_read: Callable[[bytes], object], read: Coroutine[Any, Any, bytes]) -> bytes:

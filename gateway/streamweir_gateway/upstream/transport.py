@@ -6,11 +6,12 @@ only. It follows no redirects and decodes no content codings.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
+from .header_fields import HeaderFields
 from .repeated_head import RepeatedHead
 from .request import Headers, OnInterim, Origin, UpstreamRequest
 
@@ -57,7 +58,7 @@ class TransportResponse(Struct, frozen=True):
     status: int
     headers: Headers
     body: ResponseBody
-    fields: Mapping[bytes, bytes] | None = None
+    fields: HeaderFields | None = None
     """The headers by name (`header_fields`), if the transport has them in that form."""
 
 
