@@ -111,7 +111,7 @@ class RepeatedLengths:
         return RepeatedRequest(self._method, self._target, headers, data[body_at:])
 
     def _takes_line(self, data: bytes) -> bool:
-        """Remember the request line of `data`; return False if it is none to remember."""
+        """Remember the request line of `data`; return False if it cannot be reused."""
         line_end = data.find(b"\r\n")
         if not data.startswith(self._before, line_end) or line_end > LONGEST:
             return False
