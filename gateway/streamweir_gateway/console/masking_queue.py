@@ -1,7 +1,7 @@
 """Masks the logs of streams in short slices, so that the process can do its other work in between.
 
 A slice takes a few milliseconds, and a much longer pause follows it. A process with little to do spends 2% of
-a processor on masking. A busy process spends 0.25% of its own processor time, so that masking does not slow
+a processor on masking. A busy process spends 0.1% of its own processor time, so that masking does not slow
 streams down, even if there are many. A log whose turn has not come is masked when the log is asked for, or is
 dropped unmasked to make room for newer logs.
 """
@@ -19,8 +19,8 @@ __all__ = ["MaskingQueue", "mask_now"]
 _SLICE_SECONDS: Final = 0.002
 _PAUSES: Final = 49
 """The pause after a slice is this many times as long as the slice: masking takes 2% of a processor."""
-_WORK_BETWEEN: Final = 399
-"""A busy process works this many times as long as the last slice before it masks again: 0.25%."""
+_WORK_BETWEEN: Final = 999
+"""A busy process works this many times as long as the last slice before it masks again: 0.1%."""
 _BUSY_SHARE: Final = 0.03
 """A process that uses a larger share of a processor than this is busy."""
 _SHORTEST_PAUSE: Final = 0.05

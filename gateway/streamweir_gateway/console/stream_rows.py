@@ -42,11 +42,10 @@ from streamweir_gateway.observability.secrets import Secrets
 
 __all__ = ["MOST_COLLECTED", "Changes", "StreamRows"]
 
-MOST_COLLECTED: Final = 128
-"""The most ended rows that are collected before they are sent, so that no message is large.
-
-As many captures may be kept beyond `keep.streams`.
-"""
+MOST_COLLECTED: Final = 512
+"""The most ended rows that are collected before they are sent, so that no message is large."""
+_MOST_UNSETTLED: Final = 128
+"""The most requests that are settled together; as many captures may be kept beyond `keep.streams`."""
 _UNSETTLED_SHARE: Final = 64
 """Requests are settled when they hold this part of the bytes that all captures may hold."""
 MOST_WAITING: Final = 10_000
@@ -182,7 +181,7 @@ class StreamRows:
             self._ended.append(self._maker.refused(f"{self._start}-{self._count}", record))
         else:
             return
-        if len(self._unsettled) >= MOST_COLLECTED or self._unsettled_bytes > self._most_unsettled:
+        if len(self._unsettled) >= _MOST_UNSETTLED or self._unsettled_bytes > self._most_unsettled:
             self._settle()
         if not self._has_notified or len(self._ended) >= MOST_COLLECTED:
             self._notify()
