@@ -197,9 +197,9 @@ class Surroundings(TextReader):
 
 def _text_between(separator: Separator) -> str:
     """Return a separator of JSON strings with their quotes; empty if it is long, or not plain text."""
-    part = separator.part
-    is_plain = part.isascii() and part.find(b"\\") < 0 and not separator.is_cut
-    return f'"{part.decode()}"' if is_plain else ""
+    whole = separator.whole
+    is_plain = whole.isascii() and whole.find(b"\\") < 0 and not separator.is_long
+    return f'"{whole.decode()}"' if is_plain else ""
 
 
 def texts_in_lines(pieces: Sequence[bytes]) -> list[str] | None:
