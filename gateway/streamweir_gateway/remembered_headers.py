@@ -20,27 +20,20 @@ MOST_RESULTS: Final = 16
 """The most results that are cached for one connection."""
 
 
-class Memo:
+class Memo(dict[Hashable, Any]):
     """Caches results that depend only on their key and on the headers of a request other than `VARYING`.
 
     A key is the object that computed the result, or a tuple of this object and more values. The memo is kept
     as long as the connection.
     """
 
-    __slots__ = ("_results",)
-
-    def __init__(self) -> None:
-        self._results: dict[Hashable, Any] = {}
-
-    def get(self, key: Hashable) -> Any:
-        """Return a cached result; None if there is no result for the key."""
-        return self._results.get(key)
+    __slots__ = ()
 
     def put(self, key: Hashable, result: Any) -> None:
-        """Cache a result."""
-        if len(self._results) >= MOST_RESULTS:
-            self._results.clear()
-        self._results[key] = result
+        """Cache a result. The number of results is bounded."""
+        if len(self) >= MOST_RESULTS:
+            self.clear()
+        self[key] = result
 
 
 class RememberedHeaders(list[tuple[bytes, bytes]]):

@@ -113,6 +113,10 @@ class ResponseParser:
         "stream_head",
     )
 
+    on_body: Callable[[bytes], None]
+    on_chunk_header: Callable[[], None]
+    """Marks the beginning of a chunk. A chunk without data is the last, and trailers follow it."""
+
     def __init__(self, expected: RepeatedHead | StreamHead | None = None) -> None:
         self.status = 0
         self.headers: Headers = []
@@ -126,9 +130,6 @@ class ResponseParser:
         self._ends_with_connection = False
         self._bare_bytes = 0  # since the beginning, or since the last byte of the body
         self._pieces: list[bytes] = []
-        self.on_body: Callable[[bytes], None] = self._pieces.append
-        self.on_chunk_header: Callable[[], None] = partial(self._pieces.append, b"")
-        """Marks the beginning of a chunk. A chunk without data is the last, and trailers follow it."""
         self._is_in_trailers = False
         self.repeated: RepeatedHead | None = None
         self.stream_head: StreamHead | None = None
@@ -149,6 +150,8 @@ class ResponseParser:
                 self._begin(self._expected, data)
             elif self._expected is not None and (whole := self._take(self._expected, data)) is not None:
                 return whole
+            self.on_body = self._pieces.append
+            self.on_chunk_header = partial(self._pieces.append, b"")
             self._parser = httptools.HttpResponseParser(self)
             self._parser.set_dangerous_leniencies(**_LENIENT)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple, Self
 
 from msgspec import Struct
@@ -81,7 +82,7 @@ class HeadTemplate(NamedTuple):
         """
         common = self.common
         headers = [*common.headers, *others]
-        lines = "".join([f"{name}: {value}\r\n" for name, value in others])
+        lines = "%s: %s\r\n" * len(others) % (*chain.from_iterable(others),)
         head = self.lines + lines.encode("latin-1")
         prepared = PreparedHead(common.method, common.origin, common.target, headers, head, self.media_types)
         return UpstreamRequest(
