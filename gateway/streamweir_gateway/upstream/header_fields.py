@@ -29,11 +29,11 @@ class HeaderFields(dict[bytes, bytes]):
         return self.get(_CONTENT_TYPE, b"").partition(b";")[0].strip().lower()
 
     @cached_property
-    def codings(self) -> Sequence[str]:
+    def codings(self) -> tuple[str, ...]:
         """The codings of the content and of its transfer, other than chunks, in the order of their use."""
         transfer = codings_of(self.get(b"transfer-encoding"))
         content = codings_of(self.get(b"content-encoding"))
-        return [*content, *(coding for coding in transfer if coding != "chunked")]
+        return (*content, *(coding for coding in transfer if coding != "chunked"))
 
 
 def header_fields(headers: Sequence[tuple[bytes, bytes]]) -> HeaderFields:

@@ -193,7 +193,9 @@ class ResponseParser:
             return
         transfer = self.fields.get(b"transfer-encoding")
         if transfer == b"chunked" and not self.refuses_rest:
-            self.stream_head = stream_head(data, self.status, self.headers, self.fields)
+            self.stream_head = known = stream_head(data, self.status, self.headers, self.fields)
+            if known is not None:
+                self.headers, self.fields = [*known.headers], known.fields
         elif transfer is None and self.may_be_reused:
             self.repeated = repeated_head(data, self.status, self.headers, self.fields, body_size=body_size)
 

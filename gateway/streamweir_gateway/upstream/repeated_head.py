@@ -17,6 +17,9 @@ __all__ = ["RepeatedHead", "StreamHead", "repeated_head", "stream_head"]
 LONGEST: Final = 4096
 """The most bytes of a head that is kept for reuse."""
 
+MOST_SHARED: Final = 64
+"""The most heads of streams that are shared. Many differ in the second of their `Date`."""
+
 _END: Final = b"\r\n\r\n"
 
 
@@ -85,8 +88,13 @@ class StreamHead(NamedTuple):
     fields: HeaderFields
 
 
+_shared: dict[bytes, StreamHead] = {}
+
+
 def stream_head(data: bytes, status: int, headers: Headers, fields: HeaderFields) -> StreamHead | None:
     """Return the head of a response in chunks for reuse; None if it cannot be told from what follows it.
+
+    Open streams whose heads are equal share one object.
 
     Args:
         data: the read in which the parser has found the status and the headers.
@@ -98,4 +106,8 @@ def stream_head(data: bytes, status: int, headers: Headers, fields: HeaderFields
     is_plain = head.count(b"\n") == head.count(b"\r\n") == len(headers) + 2  # each line is one header
     if not is_plain or len(head) > LONGEST or not head.startswith(b"HTTP/1.1 %d" % status):
         return None
-    return StreamHead(head, status, headers, fields)
+    if (shared := _shared.get(head)) is None:
+        if len(_shared) >= MOST_SHARED:
+            _shared.clear()
+        shared = _shared[head] = StreamHead(head, status, headers, fields)
+    return shared
