@@ -94,6 +94,7 @@ class ServingProcess:
             max_connections=connection_limit(),
             is_worker=is_worker,
             on_drained=None if board is None else board.note_drained,
+            others_stream=None if board is None else board.has_streams_anywhere,
             on_ready=partial(self._ready, on_ready),
         )
 

@@ -56,6 +56,7 @@ class GatewayServer(uvicorn.Server):
         is_worker: whether the process has a parent, which handles Ctrl-C and stops it.
         on_drained: called with the number of streams that had to be ended, in place of writing log lines
             about the drain; None: the lines are written.
+        others_stream: returns whether another worker has an open stream; None: there is no other worker.
         on_ready: called in the event loop, with the address, when requests are accepted.
     """
 
@@ -70,6 +71,7 @@ class GatewayServer(uvicorn.Server):
         max_connections: int | None = None,
         is_worker: bool = False,
         on_drained: Callable[[int], None] | None = None,
+        others_stream: Callable[[], bool] | None = None,
         on_ready: Callable[[tuple[str, int]], object] | None = None,
     ) -> None:
         settings = settings or ServerConfig()
@@ -89,6 +91,7 @@ class GatewayServer(uvicorn.Server):
         self._goodbye = goodbye
         self._is_worker = is_worker
         self._on_drained = on_drained
+        self._others_stream = others_stream
         self._is_hurried = False
         self._on_ready = on_ready
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -126,7 +129,7 @@ class GatewayServer(uvicorn.Server):
         began = time.monotonic()
         if self._on_drained is None:
             drain_began(len(self._streams))
-        await self._wait_while(self._is_streaming, self._drain, hurried=0.0)
+        await self._wait_while(self._is_any_streaming, self._drain, hurried=0.0)
         left = len(self._streams)
         self._streams.drain()
         await self._wait_while(self._is_anything_left, self._goodbye, hurried=HURRIED_GOODBYE_SECONDS)
@@ -172,6 +175,13 @@ class GatewayServer(uvicorn.Server):
 
     def _is_streaming(self) -> bool:
         return len(self._streams) > 0
+
+    def _is_any_streaming(self) -> bool:
+        """Return whether this process or another worker has an open stream.
+
+        A worker that stopped before the others would reset the connections that wait for it to accept them.
+        """
+        return self._is_streaming() or (self._others_stream is not None and self._others_stream())
 
     def _is_anything_left(self) -> bool:
         """Return whether a stream is open, or a client has not taken all bytes."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from streamweir_gateway.observability.record import RequestRecord
     from streamweir_gateway.runs.live_streams import LiveStream
 
-__all__ = ["SharedAbsence", "WorkerBoard"]
+__all__ = ["OpenStreams", "SharedAbsence", "WorkerBoard"]
 
 MAX_NAMES: Final = 128
 """The most streams whose names are kept. All streams are counted."""
@@ -44,16 +44,42 @@ class SharedAbsence:
         self._since.value = seconds
 
 
+class OpenStreams:
+    """The number of open streams of each worker, in memory that all workers share.
+
+    Args:
+        context: the context with which the workers are started.
+        workers: the number of workers.
+    """
+
+    def __init__(self, context: SpawnContext, workers: int) -> None:
+        self._counts = context.RawArray(ctypes.c_ulonglong, workers)
+
+    @property
+    def total(self) -> int:
+        """The number of open streams of all workers."""
+        return sum(self._counts)
+
+    def __getitem__(self, worker: int) -> int:
+        return int(self._counts[worker])
+
+    def __setitem__(self, worker: int, count: int) -> None:
+        self._counts[worker] = count
+
+
 class WorkerBoard:
     """The shared memory of one worker. The parent makes it, and passes it to the worker at its start.
 
     Args:
         context: the context with which the worker is started.
+        streams: the open streams of all workers.
+        number: the number of the worker, from 0.
     """
 
-    def __init__(self, context: SpawnContext) -> None:
+    def __init__(self, context: SpawnContext, streams: OpenStreams, number: int) -> None:
         self._beats = context.RawValue(ctypes.c_ulonglong, 0)
-        self._count = context.RawValue(ctypes.c_ulonglong, 0)
+        self._streams = streams
+        self._number = number
         self._left = context.RawValue(ctypes.c_longlong, -1)
         self._names = context.RawArray(ctypes.c_char, MAX_NAMES * _NAME.size)
         self._free = list(range(MAX_NAMES))
@@ -71,18 +97,22 @@ class WorkerBoard:
         self._opened(record)
         stream.on_end(lambda: self._ended(record))
 
+    def has_streams_anywhere(self) -> bool:
+        """Return whether any worker has an open stream."""
+        return self._streams.total > 0
+
     def note_drained(self, left: int) -> None:
         """Note the number of streams that a drain had to end."""
         self._left.value = left
 
     def _opened(self, record: RequestRecord) -> None:
-        self._count.value += 1
+        self._streams[self._number] += 1
         if self._free and record.request_id not in self._places:
             place = self._places[record.request_id] = self._free.pop()
             self._write(place, f"{record.request_id} {record.endpoint}")
 
     def _ended(self, record: RequestRecord) -> None:
-        self._count.value -= 1
+        self._streams[self._number] -= 1
         place = self._places.pop(record.request_id, None)
         if place is not None:
             self._write(place, "")
@@ -101,7 +131,7 @@ class WorkerBoard:
     @property
     def open_streams(self) -> int:
         """The number of open streams."""
-        return int(self._count.value)
+        return self._streams[self._number]
 
     @property
     def ended_streams(self) -> int:

@@ -15,7 +15,7 @@ from streamweir_gateway.processes.console_link import LinkPlace
 from streamweir_gateway.processes.signals import PARENT_SIGNALS
 from streamweir_gateway.processes.sockets import Listeners
 from streamweir_gateway.processes.worker import ReplacementReason, run_worker
-from streamweir_gateway.processes.worker_board import SharedAbsence, WorkerBoard
+from streamweir_gateway.processes.worker_board import OpenStreams, SharedAbsence, WorkerBoard
 
 __all__ = ["LOOK_SECONDS", "START_SECONDS", "WorkerPlace"]
 
@@ -51,11 +51,18 @@ class WorkerPlace:
     """
 
     def __init__(
-        self, listeners: Listeners, absence: SharedAbsence | None = None, link: LinkPlace | None = None
+        self,
+        listeners: Listeners,
+        number: int,
+        streams: OpenStreams,
+        absence: SharedAbsence,
+        link: LinkPlace | None = None,
     ) -> None:
         self.listeners = listeners
+        self._number = number
+        self._streams = streams
+        self._absence = absence
         self._link = link
-        self._absence = absence or SharedAbsence(multiprocessing.get_context("spawn"))
         self.process: BaseProcess | None = None
         self.commands: CommandSender | None = None
         self.board: WorkerBoard | None = None
@@ -71,7 +78,7 @@ class WorkerPlace:
         """Start a worker, and send it its configuration."""
         context = multiprocessing.get_context("spawn")  # threads and loops do not survive a fork
         self.commands, theirs = command_channel()
-        self.board = WorkerBoard(context)
+        self.board = WorkerBoard(context, self._streams, self._number)
         self.process = context.Process(
             target=run_worker,
             args=(self.listeners, theirs, self.board, self._absence, self.replaces, self._link),
@@ -149,6 +156,7 @@ class WorkerPlace:
         commands.close()
         code = process.exitcode
         process.close()
+        self._streams[self._number] = 0  # those of a worker that was killed
         self.process = self.commands = self.board = None
         self.is_ready = False
         return code, time.monotonic() - self._started_at

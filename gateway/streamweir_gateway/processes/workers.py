@@ -28,7 +28,7 @@ from streamweir_gateway.processes.console_place import ConsolePlace
 from streamweir_gateway.processes.reload import Load, OnReady, loaded
 from streamweir_gateway.processes.signals import woken_by_signals
 from streamweir_gateway.processes.sockets import Listeners
-from streamweir_gateway.processes.worker_board import SharedAbsence
+from streamweir_gateway.processes.worker_board import OpenStreams, SharedAbsence
 from streamweir_gateway.processes.worker_place import LOOK_SECONDS, WorkerPlace
 
 __all__ = ["serve_with_workers"]
@@ -91,10 +91,11 @@ class _Workers:
     ) -> None:
         self._config = config
         self._console = console
-        absence = SharedAbsence(multiprocessing.get_context("spawn"))
+        context, workers = multiprocessing.get_context("spawn"), len(listeners)
+        absence, streams = SharedAbsence(context), OpenStreams(context, workers)
         self._places = [
-            WorkerPlace(each, absence, _link(console, number, len(listeners)))
-            for number, each in enumerate(listeners, 1)
+            WorkerPlace(each, number, streams, absence, _link(console, number + 1, workers))
+            for number, each in enumerate(listeners)
         ]
         self._on_ready = on_ready
         self._load = load

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -89,6 +90,24 @@ async def test_stop_lets_streams_finish_and_refuses_other_requests(workers: int,
     assert (refused.status, refused.json["error"]["code"]) == (503, "GATEWAY_DRAINING")
     assert refused.header("connection") == "close"
     assert got.end["status"] == "completed"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
+async def test_workers_without_streams_answer_until_the_streams_of_others_have_ended(tmp_path: Path) -> None:
+    async with (
+        draining(tmp_path, endless, drain="60s", workers=2) as running,
+        client(running.at) as connected,
+    ):
+        connected.send()
+        await connected.until(b"Hel")
+        running.signal(signal.SIGTERM)
+        await until(lambda: is_draining(running))
+        await asyncio.sleep(0.5)  # the worker without a stream could have ended
+        answers = [await ask(running.at, "GET", "/healthz", body=b"") for _ in range(20)]
+        assert [answer.status for answer in answers] == [200] * 20
+        assert len(running.workers()) == 2
+        connected.writer.close()
+        assert await running.ended() == 0
 
 
 @pytest.mark.parametrize("workers", [1, 2])

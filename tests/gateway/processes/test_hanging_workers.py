@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -16,12 +17,19 @@ from patience import PATIENCE, until
 from running_gateway import Running, running_gateway
 from scripted_upstream import HELLO, SSE, Call, chunk, upstream
 from streamweir_gateway.processes import worker_place
-from streamweir_gateway.processes.sockets import listeners_of
+from streamweir_gateway.processes.sockets import Listeners, listeners_of
+from streamweir_gateway.processes.worker_board import OpenStreams, SharedAbsence
 
 pytestmark = [
     pytest.mark.anyio,
     pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc"),
 ]
+
+
+def place_of(listeners: Listeners) -> worker_place.WorkerPlace:
+    """The place of a worker that has no others beside it."""
+    context = multiprocessing.get_context("spawn")
+    return worker_place.WorkerPlace(listeners, 0, OpenStreams(context, 1), SharedAbsence(context))
 
 
 async def endless(call: Call) -> None:
@@ -141,7 +149,7 @@ async def test_worker_that_hangs_before_it_is_ready_counts_as_one_that_hangs(
     monkeypatch.setattr(worker_place, "START_SECONDS", 0.2)
     config = settled(listen="127.0.0.1:0", endpoints={"/chat": {"upstream": "demo:legacy"}})
     (listeners,) = listeners_of(config)
-    place = worker_place.WorkerPlace(listeners)
+    place = place_of(listeners)
     try:
         place.start(config)
         assert place.process is not None
@@ -163,7 +171,7 @@ async def test_worker_that_hangs_before_it_is_ready_counts_as_one_that_hangs(
 async def test_place_of_a_worker_that_ended_is_not_ready() -> None:
     config = settled(listen="127.0.0.1:0", endpoints={"/chat": {"upstream": "demo:legacy"}})
     (listeners,) = listeners_of(config)
-    place = worker_place.WorkerPlace(listeners)
+    place = place_of(listeners)
     try:
         place.start(config)
         await until(place.becomes_ready)
