@@ -171,8 +171,8 @@ class SeenIds:
 
     def add_all(self, names: Sequence[str]) -> bool:
         """Remember `names`, as `add` would; return False, and do nothing, if one is known or occurs twice."""
-        new = self._new
-        if not (new.isdisjoint(names) and self._old.isdisjoint(names)):
+        new, old = self._new, self._old
+        if not new.isdisjoint(names) or (old and not old.isdisjoint(names)):
             return False
         before = len(new)
         new.update(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 from streamweir.classification.failure_signs import reports_failure
@@ -123,6 +124,12 @@ class MessageTemplates:
             self.current.latest = frame.data  # comparing has set it to a message before this one
         is_large = len(frame.data) > _LONGEST_COMPARED
         self._piece, self._frame = (None, NO_FRAME) if is_large else (piece, frame)
+
+    def note_all(self, frame: Frame, events: Sequence[Event]) -> None:
+        """Note that `frame` was decoded to `events`; empty also if it could not be read to its end."""
+        self.note(frame, events[0] if len(events) == 1 else None)
+        if self.thoughts is not None and len(events) > 1:
+            self.thoughts.note_begin(frame, events)
 
     def note_other(self, event: Event | None) -> None:
         """Note that a message was decoded to another event than a text, to no event, or to several."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -40,7 +40,7 @@ def text_hole(data: bytes, begin: int, path: Path) -> Hole | None:
 
 def hole_at(data: bytes, path: Path, *, is_text: bool) -> Hole | None:
     """Return the bytes of the value at `path`, found by its key; None unless only one place is possible."""
-    key = _key_at(path)
+    key = _keys_of(path)[0]
     value = _A_STRING if is_text else _A_STRING_OR_NUMBER
     found, at = None, data.find(key)
     while at >= 0:
@@ -54,9 +54,9 @@ def hole_at(data: bytes, path: Path, *, is_text: bool) -> Hole | None:
 
 
 @cache
-def _key_at(path: Path) -> bytes:
-    """Return the last key of a path, in the form in which a message holds it."""
-    return b'"%b"' % next(part for part in reversed(path) if isinstance(part, str)).encode()
+def _keys_of(path: Path) -> tuple[bytes, ...]:
+    """Return the keys of a path, the last one first, in the form in which a message holds them."""
+    return tuple(b'"%b"' % part.encode() for part in reversed(path) if isinstance(part, str))
 
 
 def fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
@@ -76,6 +76,6 @@ def fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
     return not repaired and found == [_PROBE if hole.is_text else _OTHER for hole in holes]
 
 
-def paths_in(data: bytes, paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the paths at which `data` may have a value: their last key occurs in it."""
-    return (path for path in paths if not path or data.find(_key_at(path)) >= 0)
+def paths_in(data: bytes, paths: Iterable[Path]) -> list[Path]:
+    """Return the paths at which `data` may have a value: their keys occur in it."""
+    return [path for path in paths if all(map(data.__contains__, _keys_of(path)))]

@@ -12,12 +12,11 @@ Path: TypeAlias = tuple[str | int, ...]
 
 def value_at(message: Any, path: Path) -> Any:
     """Return the value at `path`; None if there is none."""
-    for part in path:
-        kind = type(message)
-        if kind is dict:
-            message = message.get(part)
-        elif kind is list and type(part) is int and part < len(message):
+    try:
+        for part in path:
+            if type(message) is str:
+                return None
             message = message[part]
-        else:
-            return None
+    except (LookupError, TypeError):
+        return None
     return message

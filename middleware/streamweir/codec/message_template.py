@@ -75,7 +75,9 @@ class TextFields:
             `Decoder.accepts_text` returns False for the new part.
         ids: the places of the ids of messages. If a message was read as only a piece of thinking whose
             `message_id` is the text at one of them, then the same message with another text and another id is
-            read as only that piece with that id, unless `Decoder.accepts_thoughts` stops before it.
+            read as only that piece with that id, unless `Decoder.accepts_thoughts` stops before it. The same
+            is true if `SessionStart` or `Status` events without `extra` were read before it: the other
+            message does not mean them again.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 (a declaration)

@@ -21,6 +21,7 @@ from streamweir.events import (
     SessionEnd,
     SessionStart,
     Status,
+    Thinking,
     ToolCallDelta,
     ToolCallEnd,
     ToolCallProgress,
@@ -99,9 +100,11 @@ def _has_short_name(event: Data) -> bool:
 
 
 _SHORT_ONES: Final[dict[type[Event], Callable[[Any], bool]]] = {
-    SessionStart: lambda event: event.session_id is None,
+    SessionStart: lambda event: event.session_id is None or len(event.session_id) <= MAX_ID_CHARACTERS,
     SessionEnd: lambda _: True,
+    Status: lambda event: event.name is None or len(event.name) <= MAX_ID_CHARACTERS,
     Content: lambda event: event.channel is None,
+    Thinking: lambda _: True,
     ToolCallStart: _has_short_id_and_name,
     ToolCallEnd: _has_short_id_and_name,
     Data: _has_short_name,

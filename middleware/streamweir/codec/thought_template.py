@@ -1,8 +1,7 @@
 """Reads pieces of thinking each of which is a message of its own, as agents report what they do.
 
-    {"messageId":"m-1","text":"Reading","timestamp":1}    decoded
-    {"messageId":"m-2","text":"Writing","timestamp":2}    decoded: the same, with another text and another id
-    {"messageId":"m-3","text":"Testing","timestamp":3}    fits the template; text and id are parsed
+    {"messageId":"m-1","text":"Reading","timestamp":1}    decoded; the template is learned from it
+    {"messageId":"m-2","text":"Writing","timestamp":2}    fits the template; text and id are parsed
 
 This is the counterpart of `message_template` for texts whose events differ in their `message_id`, too.
 """
@@ -18,7 +17,7 @@ from streamweir.codec.holes import Hole, fits, hole_at, paths_in, text_hole
 from streamweir.codec.message_path import Path, value_at
 from streamweir.codec.message_template import TextFields
 from streamweir.errors import MalformedEvent
-from streamweir.events import Event, Thinking
+from streamweir.events import Event, SessionStart, Status, Thinking
 from streamweir.framing import Frame
 
 __all__ = ["ThoughtTemplate", "ThoughtTemplates"]
@@ -32,8 +31,8 @@ _MOST_LEARNED: Final = 8
 _NO_FRAME: Final = Frame(b"")
 
 _TEXT_AND_ID: Final = 2
-_MARKS: Final = (b"\r", b"\t")
-"""Blanks of JSON that are put between the values of one message; a line feed is put between two messages."""
+_MARKS: Final = (b",\r", b",\t")
+"""Put between the values of one message, with blanks of JSON; a line feed is put between two messages."""
 _NO_MARKS: Final = bytes(byte for byte in range(256) if byte not in b"\r\t\n")
 _MOST_CHANGING: Final = len(_MARKS) + 1
 """The most values that may change in a message."""
@@ -62,7 +61,7 @@ class ThoughtTemplate:
         id_place: the number of changing values before the id.
     """
 
-    __slots__ = ("_decode", "_inner", "event", "first", "id_place", "last", "name", "text_place")
+    __slots__ = ("_decode", "_inner", "_marks", "event", "first", "id_place", "last", "name", "text_place")
 
     def __init__(
         self, event: Thinking, name: str | None, data: bytes, holes: Sequence[Hole], id_path: Path
@@ -72,7 +71,9 @@ class ThoughtTemplate:
         ends = [0, *(hole.end for hole in holes)]
         begins = [*(hole.begin for hole in holes), len(data)]
         constants = [data[end:begin] for end, begin in zip(ends, begins, strict=True)]
-        self.first, *self._inner, self.last = constants
+        self.first, *inner, self.last = constants
+        self._inner = [*zip(inner, _MARKS, strict=False)]
+        self._marks = b"".join(mark for _, mark in self._inner).replace(b",", b"") + b"\n"
         self._decode = _texts if len(holes) == _TEXT_AND_ID else _values
         self.text_place = next(place for place, hole in enumerate(holes) if hole.is_text)
         self.id_place = next(place for place, hole in enumerate(holes) if hole.path == id_path)
@@ -107,16 +108,15 @@ class ThoughtTemplate:
             messages: the messages without the bytes `first` and `last`.
         """
         values, count = b",\n".join(messages), len(messages)
-        for constant, mark in zip(self._inner, _MARKS, strict=False):
-            values = (b"," + mark).join(values.split(constant))  # `replace` searches twice
-        marks = b"".join(_MARKS[: len(self._inner)]) + b"\n"
-        if values.translate(None, _NO_MARKS) != (marks * count)[:-1]:
+        for constant, mark in self._inner:
+            values = mark.join(values.split(constant))  # `replace` searches twice
+        if values.translate(None, _NO_MARKS) != (self._marks * count)[:-1]:
             return None
         try:
             found = self._decode(b"[%b]" % values)
         except _REFUSALS:
             return None
-        width = len(marks)
+        width = len(self._marks)
         return [found[place::width] for place in range(width)] if len(found) == width * count else None
 
     def matches(self, event: Thinking, frame: Frame) -> bool:
@@ -169,6 +169,12 @@ class ThoughtTemplates:
             if last is not None and _are_alike(last, event):
                 self.learn()
 
+    def note_begin(self, frame: Frame, events: Sequence[Event]) -> None:
+        """Note that `frame` was decoded to several events, perhaps to a thought and the news before it."""
+        *news, last = events
+        if all(map(_is_news, news)):
+            self.note(frame, last)
+
     def learn(self) -> ThoughtTemplate | None:
         """Return the template in force; first learn it from the latest message, if that is a thought.
 
@@ -196,6 +202,11 @@ def _is_thought(event: Thinking) -> bool:
     if not (event.content and event.meta and event.meta.get("message_id")) or "extra" in event.meta:
         return False
     return event.with_text(event.content) == event
+
+
+def _is_news(event: Event) -> bool:
+    """Return whether an event is the start of the session or a state, which only one message means."""
+    return type(event) is SessionStart or (type(event) is Status and "extra" not in (event.meta or ()))
 
 
 def _id_of(event: Thinking) -> str | None:

@@ -28,7 +28,7 @@ class DeferredThoughts:
 
     def add(self, event: Thinking, ids: Sequence[str], texts: Sequence[str]) -> None:
         """Keep thoughts like `event` with these ids and texts."""
-        size = _THOUGHT * len(texts) + room_for_all(ids) + room_for_all(texts)
+        size = _THOUGHT * len(texts) + room_for_all([*ids, *texts])
         self._runs.append((size, event, ids, texts))
         self._left -= size
 

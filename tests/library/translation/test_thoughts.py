@@ -151,10 +151,13 @@ def test_thoughts_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(A2aDecoder, "decode", noted)
     expected = written(blocks)
-    assert len(decoded) == 3
+    assert len(decoded) == 2
     decoded.clear()
     body = b"".join(blocks)
     assert written([body]) == expected
+    assert len(decoded) == 1
+    decoded.clear()
+    written([block_of("task", "m", "Begin", None, "submitted") + body])
     assert len(decoded) == 2
     decoded.clear()
     assert written([body[:1500], body[1500:5000], body[5000:]]) == expected

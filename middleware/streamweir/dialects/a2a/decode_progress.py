@@ -95,8 +95,8 @@ class Progress:
         the text before it.
         """
         before = (self._last[1] or _NO_TEXT, *texts[:-1])
-        begin_alike = map(str.startswith, texts, before)
-        if len("".join(texts)) <= self._longest and True not in begin_alike:
+        new_parts = map(str.removeprefix, texts, before)  # `startswith` takes longer
+        if len("".join(texts)) <= self._longest and [*new_parts] == texts:
             return len(texts)
         for count, (last, text) in enumerate(zip(before, texts, strict=True)):
             if text.startswith(last) or len(text) > self._longest:

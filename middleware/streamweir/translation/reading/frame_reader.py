@@ -188,7 +188,7 @@ class FrameReader:
         items: list[StreamItem] = [*events] if is_plain else self._attributed(events, frame)
         if not is_whole:
             items += self.unreadable.note(frame)
-        self.templates.note(frame, only if is_whole else None)
+        self.templates.note_all(frame, events if is_whole else ())
         if frame.invalid_text and not self._has_reported_text:
             self._has_reported_text = True
             items.append(invalid_text_warning())

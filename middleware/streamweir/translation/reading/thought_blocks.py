@@ -142,7 +142,7 @@ class _ThoughtBlocks:
             return None
         ids, texts = values[template.id_place], values[template.text_place]
         are_texts = len(values) == _TEXT_AND_ID or {*map(type, ids), *map(type, texts)} == {str}
-        if not are_texts or "" in texts or "" in ids:
+        if not (are_texts and all(texts) and all(ids)):
             return None
         if len("".join(ids)) > MAX_ID_CHARACTERS and max(map(len, ids)) > MAX_ID_CHARACTERS:
             return None
