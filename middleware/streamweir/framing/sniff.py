@@ -47,12 +47,13 @@ class SniffingParser:
         raw_in: the framings in which the frames have their `raw` bytes, and gaps are returned.
 
     Attributes:
-        chosen: the parser of the framing, once the framing is known; it may be fed directly.
-        raw_in: the argument. It must not be changed once `chosen` is set.
+        raw_in: the argument. It must not be changed once the framing is known.
     """
 
     _blank = b""
     """The blank bytes before the body, if raw bytes may have to be kept."""
+    _is_behind_blocks = False
+    """SSE blocks were read without a parser, and there is none yet: many short bodies never need it."""
 
     def __init__(
         self, limit: int, expected: str = "sse", in_a_row: bool = False, raw_in: Collection[str] = ()
@@ -62,16 +63,26 @@ class SniffingParser:
         self._in_a_row = in_a_row
         self.raw_in = raw_in
         self._head = b""
-        self.chosen: _Parser | None = None
+        self._chosen: _Parser | None = None
         if expected == "lines":
-            self.chosen = LinesParser(limit, "lines" in raw_in)
+            self._chosen = LinesParser(limit, "lines" in raw_in)
         elif expected == "text":
-            self.chosen = TextBodyParser(limit)
+            self._chosen = TextBodyParser(limit)
+
+    @property
+    def chosen(self) -> _Parser | None:
+        """The parser of the framing, once the framing is known; it may be fed directly."""
+        if self._is_behind_blocks:
+            self._is_behind_blocks = False
+            self._chosen = parser = SSEParser(self._limit, "sse" in self.raw_in)
+            parser.note_blocks()
+        return self._chosen
 
     @property
     def recognised(self) -> bool:
         """Whether the body has begun like its framing, if only with a comment."""
-        return self.chosen is not None and self.chosen.recognised
+        chosen = self.chosen
+        return chosen is not None and chosen.recognised
 
     @property
     def blank(self) -> bool:
@@ -83,7 +94,8 @@ class SniffingParser:
     @property
     def cut_off(self) -> bool:
         """Whether the body ended within a line that makes no frame; known after `finish`."""
-        return self.chosen is not None and self.chosen.cut_off
+        chosen = self.chosen
+        return chosen is not None and chosen.cut_off
 
     @property
     def keeps_raw(self) -> bool:
@@ -106,19 +118,21 @@ class SniffingParser:
     @property
     def framing(self) -> str | None:
         """The framing of the body: `sse`, `ndjson`, `lines` or `text`; None while it is unknown."""
-        return None if self.chosen is None else _NAMES[type(self.chosen)]
+        chosen = self.chosen
+        return None if chosen is None else _NAMES[type(chosen)]
 
     @property
     def is_document(self) -> bool:
         """Whether the body is one document, whose frame is returned at the end of the body."""
-        return isinstance(self.chosen, NDJSONParser) and self.chosen.is_document
+        chosen = self.chosen
+        return isinstance(chosen, NDJSONParser) and chosen.is_document
 
     @property
     def is_at_boundary(self) -> bool:
         """Whether no byte of the next frame has arrived."""
-        if self.chosen is None:
-            return not self._head and not self._blank
-        return self.chosen.is_at_boundary
+        if self._chosen is None:
+            return self._is_behind_blocks or not (self._head or self._blank)
+        return self._chosen.is_at_boundary
 
     def feed(self, data: bytes) -> Iterable[Frame]:
         """Return the frames that `data` completes, to be taken before the next call.
@@ -127,46 +141,50 @@ class SniffingParser:
             LimitExceeded: while they are taken: an event is larger than the limit.
             NotTheDialect: the body is markup.
         """
-        if self.chosen is not None:
-            return self.chosen.feed(data)
+        chosen = self.chosen
+        if chosen is not None:
+            return chosen.feed(data)
         if self.raw_in:
             self._keep_blank(data)
         self._head = (self._head + data).lstrip(BLANK)
         if self._head.startswith(b"<"):
             return _refused()
-        self.chosen = self._choose(self._head)
-        if self.chosen is None:
+        self._chosen = chosen = self._choose(self._head)
+        if chosen is None:
             return ()
         head, self._head = self._head, b""
         if not self._blank or not self.keeps_raw:
-            return self.chosen.feed(head)
+            return chosen.feed(head)
         blank, self._blank = self._blank, b""
-        return chain((Frame(b"", raw=blank, is_gap=True),), self.chosen.feed(head))
+        return chain((Frame(b"", raw=blank, is_gap=True),), chosen.feed(head))
 
     def note_id(self, value: bytes) -> None:
         """Note the id of an SSE event that was read without the parser."""
-        if isinstance(self.chosen, SSEParser):
-            self.chosen.note_id(value)
+        chosen = self.chosen
+        if isinstance(chosen, SSEParser):
+            chosen.note_id(value)
 
     def note_sse_blocks(self) -> None:
-        """Note that the body begins with whole SSE blocks of data, which were read without the parser."""
-        self.chosen = parser = SSEParser(self._limit, "sse" in self.raw_in)
-        parser.note_blocks()
+        """Note that the body begins with whole SSE blocks of data, which were read without the parser; do
+        nothing if the framing is known.
+        """
+        self._is_behind_blocks = self._chosen is None
 
     def decide(self, head: bytes) -> str | None:
         """Return the framing of a body that begins with `head`, without reading it; None if undecided."""
         if self.chosen is None:
-            self.chosen = self._choose(head.lstrip(BLANK))
+            self._chosen = self._choose(head.lstrip(BLANK))
         return self.framing
 
     def finish(self) -> Iterator[Frame]:
         """Yield the frames that the end of the body completes."""
-        if self.chosen is None and not self._head:
+        chosen = self.chosen
+        if chosen is None and not self._head:
             return
-        if self.chosen is None:
-            self.chosen = self._assume()
-            yield from self.chosen.feed(self._head)
-        yield from self.chosen.finish()
+        if chosen is None:
+            self._chosen = chosen = self._assume()
+            yield from chosen.feed(self._head)
+        yield from chosen.finish()
 
     def _keep_blank(self, data: bytes) -> None:
         """Keep the blank bytes at the beginning of the body for the first gap."""
