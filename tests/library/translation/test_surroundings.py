@@ -44,7 +44,7 @@ def texts_of_frames(data: bytes) -> list[str] | None:
 @example([b'"a', b'b"'])
 def test_texts_of_a_read_are_those_of_its_frames(strings: list[bytes]) -> None:
     data = b"".join(BEFORE + string + AFTER for string in strings)
-    texts = Surroundings(template(), b"data: ", b"\n\n").texts_in(data)
+    texts = Surroundings.around(template(), b"data: ", b"\n\n").texts_in(data)
     if texts is not None:
         assert texts == texts_of_frames(data)
 
@@ -58,7 +58,7 @@ def test_texts_of_a_read_are_those_of_its_frames(strings: list[bytes]) -> None:
 )
 def test_texts_without_escapes_are_read_at_once(texts: list[str]) -> None:
     data = b"".join(BEFORE + f'"{text}"'.encode() + AFTER for text in texts)
-    assert not texts or Surroundings(template(), b"data: ", b"\n\n").texts_in(data) == texts
+    assert not texts or Surroundings.around(template(), b"data: ", b"\n\n").texts_in(data) == texts
 
 
 def line(**fields: object) -> bytes:

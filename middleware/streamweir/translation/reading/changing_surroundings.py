@@ -109,7 +109,7 @@ class ChangingSurroundings(TextReader):
         self._latest = None
         if self._notes_blocks:
             edges = self.template.around_text(message)
-            self._latest = Surroundings(self.template, self._begin, self.end, edges)
+            self._latest = Surroundings.around(self.template, self._begin, self.end, edges)
 
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of bytes that consist of such blocks; None for any other bytes."""

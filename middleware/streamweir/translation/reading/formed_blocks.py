@@ -61,7 +61,7 @@ def begin_with_usual(
         texts, stop = around.first_run_in(data)
         if texts and frames.begin_with_texts(around.template):
             parser.note_sse_blocks()
-            frame = Frame(b"", raw=data[:stop]) if parser.keeps_raw else None
+            frame = Frame(b"", raw=data[:stop]) if "sse" in parser.raw_in else None
             return FormedBlocks((([TextRun(around.template.event, texts)], frame),), stop, around)
     return None
 
@@ -119,8 +119,7 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
     if run is not None:
         around, texts, stop = run
         items.append(([TextRun(around.template.event, texts)], None))
-    if parser.chosen is None:
-        parser.note_sse_blocks()
+    parser.note_sse_blocks()
     return FormedBlocks(items, stop, around)
 
 
@@ -133,7 +132,7 @@ def _usual_block(fields: TextFields | None) -> Surroundings | None:
         return None
     block = fields.form.usual_block.replace("<text>", '"text"').encode() + BLOCK_END
     found = fields.form.block_at(block, 0, Content(""), fields)
-    return None if found is None else Surroundings(*found, BLOCK_END)
+    return None if found is None else Surroundings.around(*found, BLOCK_END)
 
 
 def _texts_at(
@@ -156,7 +155,7 @@ def _texts_at(
     template, before = found
     around: AnySurroundings
     if template.is_constant:
-        around = Surroundings(template, before, BLOCK_END)
+        around = Surroundings.around(template, before, BLOCK_END)
     else:
         around = ChangingSurroundings(template, before, BLOCK_END, parser.note_id)
     texts, end = around.run_in(data, begin, tries_all=True)

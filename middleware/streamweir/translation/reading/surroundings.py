@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 import msgspec
 
@@ -47,71 +47,58 @@ class TextReader:
         return begin
 
 
-class Surroundings(TextReader):
+class Surroundings(TextReader, msgspec.Struct, eq=False, gc=False):
     """The bytes before and after the text in the blocks of one template, if the blocks differ only in the
-    text.
-
-    Args:
-        template: the template of the messages.
-        begin: the bytes of a block before its message.
-        end: the bytes of a block after its message.
-        edges: the bytes of a message before and after the text; None: those of the template.
+    text. Made by `around` and `of`.
 
     Attributes:
-        template: the argument.
+        template: the template of the messages.
         before: the bytes of a block before the text.
-        end: the argument.
+        end: the bytes of a block after its message.
     """
 
-    __slots__ = (
-        "_after",
-        "_begin",
-        "_between",
-        "_end",
-        "_first",
-        "_last",
-        "_part",
-        "_part_size",
-        "_separator",
-        "before",
-        "end",
-        "template",
-    )
+    template: MessageTemplate
+    before: bytes
+    end: bytes
+    _after: bytes
+    _part: bytes
+    _part_size: int
+    _first: bytes
+    _last: bytes
+    _begin: int
+    _end: int
+    _separator: Separator | None = None
+    """Splits several texts; made when a read has them."""
+    _between: str | None = None
+    """The separator with the quotes around it, for texts without escapes; empty if all texts have to be
+    parsed. Set by the first read of several texts.
+    """
 
-    is_constant: Final = True
+    is_constant: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        template: MessageTemplate,
-        begin: bytes,
-        end: bytes,
-        edges: tuple[bytes, bytes] | None = None,
-    ) -> None:
-        before, after = edges or template.edges
-        self.template = template
-        self.end = end
-        self.before = begin + before
-        self._after = after + end
-        self._separator: Separator | None = None
-        """Splits several texts; made when a read has them."""
-        self._between: str | None = None
-        """The separator with the quotes around it, for texts without escapes; empty if all texts have to be
-        parsed. Set by the first read of several texts.
+    @classmethod
+    def around(
+        cls, template: MessageTemplate, begin: bytes, end: bytes, edges: tuple[bytes, bytes] | None = None
+    ) -> Surroundings:
+        """Return the surroundings of the texts of `template`.
+
+        Args:
+            template: the template of the messages.
+            begin: the bytes of a block before its message.
+            end: the bytes of a block after its message.
+            edges: the bytes of a message before and after the text; None: those of the template.
         """
-        self._part = part = searched_part(self._after + self.before)
-        self._part_size = len(part)
-        self._first, self._last = self.before + b'"', b'"' + self._after
-        self._begin, self._end = len(self.before), -len(self._after)
+        before, after = edges or template.edges
+        before, after = begin + before, after + end
+        part = searched_part(after + before)
+        first, last = before + b'"', b'"' + after
+        return cls(template, before, end, after, part, len(part), first, last, len(before), -len(after))
 
     def of(self, event: Piece) -> Surroundings:
         """Return the same surroundings for texts of another event."""
-        other = Surroundings.__new__(Surroundings)
-        other.template = self.template.of(event)
-        other.before, other.end, other._after = self.before, self.end, self._after
-        other._separator, other._between = self._between_texts(), self._between
-        other._part, other._part_size = self._part, self._part_size
-        other._first, other._last, other._begin, other._end = self._first, self._last, self._begin, self._end
-        return other
+        if self._separator is None:
+            self._between_texts()  # once for all of them
+        return msgspec.structs.replace(self, template=self.template.of(event))
 
     def note(self, message: bytes) -> None:
         """Note the message of the latest block; only its text may differ from earlier ones."""

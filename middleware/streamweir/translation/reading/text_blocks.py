@@ -42,7 +42,9 @@ _LINE_END: Final = re.compile(rb"\r\n|\n|\r")
 def usual_surroundings(fields: TextFields) -> tuple[Surroundings, ...]:
     """Return the surroundings of the usual texts of a dialect in SSE, once for all streams."""
     known = fields.known
-    return tuple(Surroundings(template, b"data: ", b"\n\n") for template in known if template.is_constant)
+    return tuple(
+        Surroundings.around(template, b"data: ", b"\n\n") for template in known if template.is_constant
+    )
 
 
 class TextBlocks:
@@ -143,7 +145,7 @@ def _usual_block(template: MessageTemplate, data: bytes, block: bytes) -> Surrou
     start = block.rfind(b"\n\n", 0, begin) + 2
     before = block[start if start > 1 else 0 : begin]
     is_usual = _USUAL_BEGIN.fullmatch(before) is not None and valid_utf8(block) is block
-    return Surroundings(template, before, b"\n\n") if is_usual else None
+    return Surroundings.around(template, before, b"\n\n") if is_usual else None
 
 
 def _surroundings_of(
@@ -156,7 +158,7 @@ def _surroundings_of(
     if isinstance(template, GrowingTemplate):
         return None if has_id(begin) else GrowingSurroundings(template, begin, end)
     if template.is_constant and not has_id(begin):
-        return Surroundings(template, begin, end)
+        return Surroundings.around(template, begin, end)
     return ChangingSurroundings(template, begin, end, parser.note_id)
 
 
