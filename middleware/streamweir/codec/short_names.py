@@ -54,11 +54,20 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: the decoded event.
         short: returns the digest of a text that is too long.
     """
-    meta, has_short = event.meta, _SHORT_ONES.get(type(event))
-    if has_short is not None and has_short(event) and (meta is None or not _has_long_value(meta)):
-        return event
-    if not _may_have_long_names(event):
-        return event
+    has_short = _SHORT_ONES.get(type(event))
+    if has_short is not None and has_short(event):
+        if event.meta is None:
+            return event
+        for item in event.meta.values():
+            if type(item) is str and len(item) > MAX_ID_CHARACTERS:
+                break
+        else:
+            return event
+    return _shortened(event, short) if _may_have_long_names(event) else event
+
+
+def _shortened(event: Event, short: Callable[[str], str]) -> Event:
+    """Return `with_short_names` of an event that may have long names."""
     changed: dict[str, Any] = {}
     for name in _NAMES.get(type(event), ()):
         value = getattr(event, name)

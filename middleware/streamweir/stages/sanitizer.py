@@ -82,7 +82,7 @@ class ErrorSanitizer:
         kind = type(event)
         if kind not in self.handles:
             if kind in _OF_RUN:
-                safe = self._safe_of_run(event)  # type: ignore[arg-type]
+                safe = event if self._is_harmless_run(event) else self._safe_of_run(event)  # type: ignore[arg-type]
                 return None if safe is event else (safe,)
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
         if type(event) is ToolCallEnd and event.status != "failed":  # nearly all
@@ -101,20 +101,30 @@ class ErrorSanitizer:
                 return (self._failed_step(event),)
         return self._safe_beside(event) if event.meta else None
 
+    def _is_harmless_run(self, event: SessionStart | SessionEnd) -> bool:
+        """Return whether a start or an end certainly is safe, as nearly all are."""
+        meta = event.meta
+        if meta is None or (type(event) is SessionStart and event.session_id):
+            return False
+        for name, item in meta.items():
+            if name == "extra":
+                if type(event) is SessionEnd or not _is_harmless(meta["extra"]):
+                    return False
+            elif type(item) is str and item is not self._harmless_id:
+                if is_exception_text(item):
+                    return False
+                self._harmless_id = item
+        return True
+
     def _safe_of_run(self, event: SessionStart | SessionEnd) -> Event:
         """Make a start or an end safe: it may describe how the run failed, although it is no error."""
         safe: Event = event
         meta = event.meta
         if type(event) is SessionStart and event.session_id and is_exception_text(event.session_id):
-            safe = msgspec.structs.replace(
-                event, session_id=REDACTED, meta=self._safe_ids(ids_of(event.meta))
-            )
-        elif meta and self._names_exception(meta):
+            safe = msgspec.structs.replace(event, session_id=REDACTED, meta=self._safe_ids(ids_of(meta)))
+        elif meta and any(isinstance(item, str) and is_exception_text(item) for item in meta.values()):
             safe = msgspec.structs.replace(event, meta=self._safe_ids(failure_meta(meta)))
         if not safe.meta or "extra" not in safe.meta:
-            return safe
-        is_start = type(event) is SessionStart
-        if is_start and _is_harmless(safe.meta["extra"]):
             return safe
         safe = next(iter(self._safe_beside(safe) or (safe,)))
         is_bad_end = isinstance(event, SessionEnd) and event.status in ("cancelled", "error")
@@ -124,19 +134,10 @@ class ErrorSanitizer:
         extra = (safe.meta or {}).get("extra")
         looked_through = _looked_through(extra, report)
         if looked_through == extra:
-            if is_start and safe is event and extra:
+            if type(event) is SessionStart and safe is event and extra:
                 _remember_harmless(extra)
             return safe
         return msgspec.structs.replace(safe, meta={**(safe.meta or {}), "extra": looked_through})
-
-    def _names_exception(self, meta: Meta) -> bool:
-        """Return whether an id of a start or an end is the text of an exception."""
-        for item in meta.values():
-            if isinstance(item, str) and item is not self._harmless_id:
-                if is_exception_text(item):
-                    return True
-                self._harmless_id = item
-        return False
 
     def _stopped_step(self, event: Status, meta: Meta) -> Status:
         safe = cast("dict[str, Any]", self._safe_ids(meta))

@@ -63,6 +63,8 @@ def room_of(key: MessageKey, message: SentMessage) -> int:
         return room
     message_id, channel, _ = key
     if message_id is not None:
+        if channel is None and message.meta is not None and len(message.meta) == 1:  # nearly all
+            return room + 2 * getsizeof(message_id)
         room += getsizeof(message_id)
     if channel is not None:
         room += getsizeof(channel)

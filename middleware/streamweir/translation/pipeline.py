@@ -345,8 +345,9 @@ class Pipeline:
     def _push_run(self, run: TextRun) -> None:
         """Pass a run that does not extend the current one through the stages: joined, or each whole text."""
         if not self.lifecycle.has_failed:
+            begin = 0 if "extra" in (run.event.meta or ()) else _BEHIND_SANITIZER  # it looks at nothing else
             for event in run if run.whole else (run.event.with_text("".join(run.texts)),):
-                self._push(with_short_names(event), 0, run)
+                self._push(with_short_names(event), begin, run)
 
     def _push_thoughts(self, run: ThoughtRun, last: Event | None) -> None:
         """Push thoughts: at once behind such a thought if nothing waits. `last` was pushed last, if known."""
