@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -11,7 +11,7 @@ from streamweir.codec.message_path import Path, value_at
 from streamweir.errors import MalformedEvent
 from streamweir.jsontext import parse_json
 
-__all__ = ["Hole", "fits", "hole_at", "paths_in", "text_hole"]
+__all__ = ["Hole", "fits", "hole_at", "text_hole"]
 
 _STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
 _NUMBER: Final = rb"-?[0-9][0-9.eE+-]*+"
@@ -40,7 +40,7 @@ def text_hole(data: bytes, begin: int, path: Path) -> Hole | None:
 
 def hole_at(data: bytes, path: Path, *, is_text: bool) -> Hole | None:
     """Return the bytes of the value at `path`, found by its key; None unless only one place is possible."""
-    key = _keys_of(path)[0]
+    key = _key_at(path)
     value = _A_STRING if is_text else _A_STRING_OR_NUMBER
     found, at = None, data.find(key)
     while at >= 0:
@@ -54,9 +54,9 @@ def hole_at(data: bytes, path: Path, *, is_text: bool) -> Hole | None:
 
 
 @cache
-def _keys_of(path: Path) -> tuple[bytes, ...]:
-    """Return the keys of a path, the last one first, in the form in which a message holds them."""
-    return tuple(b'"%b"' % part.encode() for part in reversed(path) if isinstance(part, str))
+def _key_at(path: Path) -> bytes:
+    """Return the last key of a path, in the form in which a message holds it."""
+    return b'"%b"' % next(part for part in reversed(path) if isinstance(part, str)).encode()
 
 
 def fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
@@ -74,8 +74,3 @@ def fits(data: bytes, begin: int, holes: Sequence[Hole]) -> bool:
         return False
     found = [value_at(message, hole.path) for hole in holes]
     return not repaired and found == [_PROBE if hole.is_text else _OTHER for hole in holes]
-
-
-def paths_in(data: bytes, paths: Iterable[Path]) -> list[Path]:
-    """Return the paths at which `data` may have a value: their keys occur in it."""
-    return [path for path in paths if all(map(data.__contains__, _keys_of(path)))]

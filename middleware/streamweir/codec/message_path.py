@@ -12,11 +12,12 @@ Path: TypeAlias = tuple[str | int, ...]
 
 def value_at(message: Any, path: Path) -> Any:
     """Return the value at `path`; None if there is none."""
-    try:
-        for part in path:
-            if type(message) is str:
+    for part in path:
+        if type(message) is dict:
+            if (message := message.get(part)) is None:
                 return None
+        elif type(message) is list and type(part) is int and part < len(message):
             message = message[part]
-    except (LookupError, TypeError):
-        return None
+        else:
+            return None
     return message

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 import msgspec
 
-from streamweir.codec.holes import Hole, fits, hole_at, paths_in, text_hole
+from streamweir.codec.holes import Hole, fits, hole_at, text_hole
 from streamweir.codec.message_path import Path, value_at
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Thinking
@@ -174,11 +174,11 @@ class MessageTemplate:
             message = parse_json(data[begin:])[0] if begin else frame.json()
         except MalformedEvent:  # bare text, where a dialect takes that
             return None
-        texts = [path for path in paths_in(data, fields.texts) if value_at(message, path) == event.content]
+        texts = [path for path in fields.texts if value_at(message, path) == event.content]
         text = text_hole(data, begin, texts[0]) if len(texts) == 1 else None
         if text is None:
             return None
-        ignored = [path for path in paths_in(data, fields.ignored) if value_at(message, path) is not None]
+        ignored = [path for path in fields.ignored if value_at(message, path) is not None]
         beside = [hole for path in ignored if (hole := hole_at(data, path, is_text=False))]
         holes = sorted([text, *beside])
         return cls(event, frame.event, data, holes) if fits(data, begin, holes) else None

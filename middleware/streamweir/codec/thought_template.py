@@ -9,12 +9,13 @@ This is the counterpart of `message_template` for texts whose events differ in t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.holes import Hole, fits, hole_at, paths_in, text_hole
-from streamweir.codec.message_path import Path, value_at
+from streamweir.codec.holes import Hole, fits, hole_at, text_hole
+from streamweir.codec.message_path import value_at
 from streamweir.codec.message_template import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, SessionStart, Status, Thinking
@@ -50,7 +51,7 @@ class ThoughtTemplate:
         name: the event name of its frame.
         data: the message.
         holes: the places of the values that change, in the order of their places.
-        id_path: the path of the id.
+        places: the numbers of the text and of the id among them.
 
     Attributes:
         event: an event of which the text and the `message_id` are replaced.
@@ -64,19 +65,21 @@ class ThoughtTemplate:
     __slots__ = ("_decode", "_inner", "_marks", "event", "first", "id_place", "last", "name", "text_place")
 
     def __init__(
-        self, event: Thinking, name: str | None, data: bytes, holes: Sequence[Hole], id_path: Path
+        self,
+        event: Thinking,
+        name: str | None,
+        data: bytes,
+        holes: Sequence[Hole],
+        places: tuple[int, int],
     ) -> None:
         self.event = event
         self.name = name
-        ends = [0, *(hole.end for hole in holes)]
-        begins = [*(hole.begin for hole in holes), len(data)]
-        constants = [data[end:begin] for end, begin in zip(ends, begins, strict=True)]
-        self.first, *inner, self.last = constants
+        self.first, self.last = data[: holes[0].begin], data[holes[-1].end :]
+        inner = [data[one.end : other.begin] for one, other in pairwise(holes)]
         self._inner = [*zip(inner, _MARKS, strict=False)]
         self._marks = b"".join(mark for _, mark in self._inner).replace(b",", b"") + b"\n"
         self._decode = _texts if len(holes) == _TEXT_AND_ID else _values
-        self.text_place = next(place for place, hole in enumerate(holes) if hole.is_text)
-        self.id_place = next(place for place, hole in enumerate(holes) if hole.path == id_path)
+        self.text_place, self.id_place = places
 
     @classmethod
     def learn(cls, frame: Frame, event: Thinking, fields: TextFields) -> ThoughtTemplate | None:
@@ -86,17 +89,20 @@ class ThoughtTemplate:
             message = frame.json()
         except MalformedEvent:
             return None
-        ids = [path for path in paths_in(data, fields.ids) if value_at(message, path) == _id_of(event)]
-        texts = [path for path in paths_in(data, fields.texts) if value_at(message, path) == event.content]
+        message_id = _id_of(event)
+        ids = [path for path in fields.ids if value_at(message, path) == message_id]
+        texts = [path for path in fields.texts if value_at(message, path) == event.content]
         if len(ids) != 1 or len(texts) != 1:
             return None
-        ignored = (path for path in paths_in(data, fields.ignored) if value_at(message, path) is not None)
-        needed = [text_hole(data, 0, texts[0]), hole_at(data, ids[0], is_text=False)]
-        found = [*needed, *(hole_at(data, path, is_text=False) for path in ignored)]
-        holes = sorted(hole for hole in found if hole is not None)
-        if None in needed or len(holes) > _MOST_CHANGING or not fits(data, 0, holes):
+        ignored = [path for path in fields.ignored if value_at(message, path) is not None]
+        a_text, an_id = text_hole(data, 0, texts[0]), hole_at(data, ids[0], is_text=False)
+        if a_text is None or an_id is None:
             return None
-        return cls(event, frame.event, data, holes, ids[0])
+        beside = [hole for path in ignored if (hole := hole_at(data, path, is_text=False))]
+        holes = sorted((a_text, an_id, *beside))
+        if len(holes) > _MOST_CHANGING or not fits(data, 0, holes):
+            return None
+        return cls(event, frame.event, data, holes, (holes.index(a_text), holes.index(an_id)))
 
     def values_in(self, messages: Sequence[bytes]) -> list[list[Any]] | None:
         """Return the values that change, place by place; None if a message does not fit.
