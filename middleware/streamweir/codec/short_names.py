@@ -54,8 +54,8 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: the decoded event.
         short: returns the digest of a text that is too long.
     """
-    has_short = _SHORT_ONES.get(type(event))
-    if has_short is not None and has_short(event):
+    is_short = type(event) is SessionEnd or (type(event) is Content and event.channel is None)  # most events
+    if is_short or ((has_short := _SHORT_ONES.get(type(event))) is not None and has_short(event)):
         if event.meta is None:
             return event
         for item in event.meta.values():
@@ -110,15 +110,15 @@ def _has_short_name(event: Data) -> bool:
 
 _SHORT_ONES: Final[dict[type[Event], Callable[[Any], bool]]] = {
     SessionStart: lambda event: event.session_id is None or len(event.session_id) <= MAX_ID_CHARACTERS,
-    SessionEnd: lambda _: True,
     Status: lambda event: event.name is None or len(event.name) <= MAX_ID_CHARACTERS,
-    Content: lambda event: event.channel is None,
     Thinking: lambda _: True,
     ToolCallStart: _has_short_id_and_name,
     ToolCallEnd: _has_short_id_and_name,
     Data: _has_short_name,
 }
-"""By kind of event: returns whether an event certainly has no long name outside of its metadata."""
+"""By kind of event, except for those that `with_short_names` looks at itself: returns whether an event
+certainly has no long name outside of its metadata.
+"""
 
 
 def _may_have_long_names(event: Event) -> bool:

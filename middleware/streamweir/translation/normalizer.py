@@ -164,7 +164,7 @@ class StreamNormalizer:
     def _keep_head(self, data: bytes) -> None:
         self._head = head = self._head + data[: HEAD_BYTES - len(self._head)]
         if len(head) >= UNDERSTOOD_HEAD_BYTES:
-            self._keeps_head = len(head) < _head_bytes(has_understood=self.reader.has_understood)
+            self._keeps_head = len(head) < HEAD_BYTES and not self.reader.has_understood
 
     def read_message(self, data: bytes) -> None:
         """Take one whole message that did not arrive in the bytes of a body."""

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import final
+
+import msgspec
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.block_forms import BLOCK_END, BlockForms
@@ -29,7 +31,8 @@ from streamweir.translation.reading.text_blocks import AnySurroundings, usual_su
 __all__ = ["FormedBlocks", "begin_with_usual", "has_form", "read_formed"]
 
 
-class FormedBlocks(NamedTuple):
+@final
+class FormedBlocks(msgspec.Struct, frozen=True, gc=False):
     """The blocks at the beginning of a read that have been read.
 
     Attributes:
