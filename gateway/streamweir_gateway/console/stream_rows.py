@@ -156,11 +156,7 @@ class StreamRows:
         """Begin the row of a request that may become a stream."""
         key = id(record)
         before = self._open.get(key)
-        if before is None:
-            self._count += 1
-            row_id = f"{self._start}-{self._count}"
-        else:
-            row_id = before.row_id
+        row_id = self._new_id() if before is None else before.row_id
         made = self._open[key] = self._recorder(row_id, record, self._capture, scope)
         if before is not None:
             made.was_returned = before.was_returned
@@ -177,8 +173,7 @@ class StreamRows:
             self._unsettled_bytes += recorder.held if recorder.mask is None else recorder.size
         elif _was_refused(record):
             self._settle()
-            self._count += 1
-            self._ended.append(self._maker.refused(f"{self._start}-{self._count}", record))
+            self._ended.append(self._maker.refused(self._new_id(), record))
         else:
             return
         if len(self._unsettled) >= _MOST_UNSETTLED or self._unsettled_bytes > self._most_unsettled:
@@ -257,7 +252,7 @@ class StreamRows:
             self._sweep_notes()
 
     def _sweep_notes(self) -> None:
-        """Let the logs of open requests take their notes if there are many, now and then each second."""
+        """Let the logs of open requests take their notes if there are many, now and after each second."""
         for recorder in self._open.values():
             if recorder.note_count > MOST_NOTES:
                 recorder.move_notes()
@@ -307,6 +302,10 @@ class StreamRows:
                     self._masking.discard(capture.mask)
             if is_for_bytes:
                 self._gone.append(capture.row_id)
+
+    def _new_id(self) -> str:
+        self._count += 1
+        return f"{self._start}-{self._count}"
 
 
 def _was_refused(record: RequestRecord) -> bool:
