@@ -132,6 +132,10 @@ def filled(
     return file
 
 
+_SETTLING_SECONDS: Final = 2
+"""The seconds in which a target ends what it still does when its port is open, as starting more processes."""
+
+
 @contextmanager
 def running(target: Target, folder: Path) -> Iterator[int | None]:
     """Run a target, pinned to its processor; gives its process id."""
@@ -143,7 +147,7 @@ def running(target: Target, folder: Path) -> Iterator[int | None]:
         _pinned(PROXY_CPU, target.command, log.fileno(), target.environment) as process,
     ):
         _wait_until_open(target.port, process)
-        time.sleep(0.3)
+        time.sleep(_SETTLING_SECONDS)
         yield process.pid
 
 

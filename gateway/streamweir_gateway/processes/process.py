@@ -102,6 +102,8 @@ class ServingProcess:
         """Serve until `stop` is called; return an exit code."""
         _collect_less_garbage()
         with listeners:
+            if listeners.stands_by:
+                self.server.stand_by()
             if listeners.admin is not None:
                 self.server.add_admin(self._generations.admin, listeners.admin)
             try:

@@ -29,6 +29,7 @@ from streamweir_gateway.connection.server_context import ServerContext
 from streamweir_gateway.observability.event_lines import drain_began, drain_ended
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.processes.sockets import BACKLOG
+from streamweir_gateway.processes.standby_listener import StandbyListener
 from streamweir_gateway.runs.live_streams import LiveStreams
 
 __all__ = ["GatewayServer"]
@@ -90,6 +91,8 @@ class GatewayServer(uvicorn.Server):
         self._drain = settings.drain
         self._goodbye = goodbye
         self._is_worker = is_worker
+        self._stands_by = False
+        self._standby: list[StandbyListener] = []
         self._on_drained = on_drained
         self._others_stream = others_stream
         self._is_hurried = False
@@ -117,10 +120,12 @@ class GatewayServer(uvicorn.Server):
         self._loop = asyncio.get_running_loop()
         if self.should_exit:  # a stop was requested before the server started
             return
-        await super().startup(sockets)
+        await super().startup([] if self._stands_by else sockets)
+        if self._stands_by:
+            self._standby = [StandbyListener(listener, self._protocol) for listener in sockets or ()]
         await self._listen_for_admin()
-        if self.started and self._on_ready is not None:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
+        if self.started and self._on_ready is not None and sockets:
+            host, port = sockets[0].getsockname()[:2]
             self._on_ready((host, port))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -138,6 +143,7 @@ class GatewayServer(uvicorn.Server):
         else:
             self._on_drained(left)
         late = asyncio.get_running_loop().call_later(0.75 * CLOSING_SECONDS, self._abort_connections)
+        self.stop_listening()
         try:
             await super().shutdown(sockets)
         finally:
@@ -149,6 +155,10 @@ class GatewayServer(uvicorn.Server):
         Client connections, however many, never make it unreachable.
         """
         self._admin = replace(self._connections, app=app, max_connections=None), listener
+
+    def stand_by(self) -> None:
+        """Accept only connections that another process leaves waiting. Call this before `run`."""
+        self._stands_by = True
 
     async def _listen_for_admin(self) -> None:
         if self._admin is not None:
@@ -163,6 +173,8 @@ class GatewayServer(uvicorn.Server):
         """Accept no new connections."""
         for listening in self.servers:
             listening.close()
+        for standby in self._standby:
+            standby.close()
 
     def _protocol(self, **_options: Any) -> HttpProtocol:
         """Make the protocol object of a connection. Options of uvicorn for its own protocols are ignored."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from contextlib import suppress
@@ -16,8 +17,8 @@ BACKLOG: Final = 4096
 
 _OWN_FILES: Final = 64
 """The file descriptors for other uses than connections: listeners, pipes, the loop, metrics and logs."""
-_SHARES_FAIRLY = sys.platform == "linux"
-"""Whether the system spreads connections over several sockets of one address, as only Linux does."""
+_SPREADS_EVENLY = sys.platform == "linux"
+"""Whether the system spreads connections evenly over several queues of one address, as only Linux does."""
 
 
 class Listeners(NamedTuple):
@@ -26,6 +27,8 @@ class Listeners(NamedTuple):
     clients: socket.socket
     admin: socket.socket | None = None
     """The socket of the admin address; None if there is no admin address."""
+    stands_by: bool = False
+    """Whether the process accepts only the clients' connections that another process leaves waiting."""
 
     def __enter__(self) -> Listeners:
         return self
@@ -48,42 +51,46 @@ def listeners_of(config: GatewayConfig) -> list[Listeners]:
     """
     count = config.server.workers
     clients = listen_on(*config.listen, count)
-    if config.server.admin is None:
-        return [Listeners(listener) for listener in clients]
-    try:
-        admin = listen_on(*config.server.admin, count)
-    except OSError:
-        for listener in clients:
-            listener.close()
-        raise
-    return [Listeners(*pair) for pair in zip(clients, admin, strict=True)]
+    admin: list[socket.socket | None] = [None] * count
+    if config.server.admin is not None:
+        try:
+            admin = [*listen_on(*config.server.admin, count)]
+        except OSError:
+            for listener in clients:
+                listener.close()
+            raise
+    stand_by = [_SPREADS_EVENLY and number >= _queues(count) for number in range(count)]
+    return [Listeners(*each) for each in zip(clients, admin, stand_by, strict=True)]
 
 
 def listen_on(host: str, port: int, count: int) -> list[socket.socket]:
     """Return `count` sockets that listen on one address, one for each worker.
 
-    On Linux each worker has its own queue, and the system spreads new connections evenly. With one queue, the
-    first worker to wake up would get a whole burst. On other systems the workers share one socket. While a
-    worker is started again, the parent holds its socket, so that its queue stays open.
+    On Linux each of as many workers as there are processors has its own queue, and the system spreads new
+    connections evenly. Further workers share these queues. On other systems all workers share one queue, and
+    the first one to wake up gets a whole burst. While a worker is started again, the parent holds its socket,
+    so that its queue stays open.
 
     Raises:
         OSError: the address cannot be listened on.
     """
+    queues = _queues(count)
     alone = _bound(host, port, shared=False)
-    if count == 1:
-        alone.listen(BACKLOG)
-        return [alone]
-    if not _SHARES_FAIRLY:
-        alone.listen(BACKLOG)
-        return [alone, *(alone.dup() for _ in range(count - 1))]
-    # The socket above proves that the address is free. Sockets of another gateway would share it otherwise.
-    port = alone.getsockname()[1]
-    alone.listen(1)
-    alone.close()
-    sockets = [_bound(host, port, shared=True) for _ in range(count)]
+    sockets = [alone]
+    if queues > 1:
+        # The socket above proves that the address is free: sockets of another gateway would share it.
+        port = alone.getsockname()[1]
+        alone.listen(1)
+        alone.close()
+        sockets = [_bound(host, port, shared=True) for _ in range(queues)]
     for listener in sockets:
         listener.listen(BACKLOG)
-    return sockets
+    return [*sockets, *(sockets[number % queues].dup() for number in range(queues, count))]
+
+
+def _queues(workers: int) -> int:
+    """Return how many queues of connections an address has."""
+    return min(workers, len(os.sched_getaffinity(0))) if _SPREADS_EVENLY else 1
 
 
 def _bound(host: str, port: int, *, shared: bool) -> socket.socket:

@@ -8,6 +8,8 @@ import re
 import signal
 import socket
 import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,44 +52,76 @@ async def test_all_workers_serve_and_a_reload_reaches_each_once(tmp_path: Path) 
     assert [event for event in told if not event.startswith("drain")] == ["request"] * 20
 
 
-@pytest.mark.parametrize(("workers", "policy"), [(2, "SCHED_BATCH"), (1, "SCHED_OTHER")])
-async def test_workers_take_turns_where_they_outnumber_the_processors(
-    tmp_path: Path, workers: int, policy: str
-) -> None:
+@contextmanager
+def one_processor() -> Iterator[None]:
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(allowed)})
     try:
-        async with (
-            upstream(WHOLE) as server,
-            running_gateway(
-                tmp_path, endpoints=endpoints(server.url), server={"workers": workers}
-            ) as running,
-        ):
-            await running.ready()
-            policies = {os.sched_getscheduler(pid) for pid in running.workers() or [running.pid]}
-            assert policies == {getattr(os, policy)}
-            assert (await ask(running.at)).assert_valid().end["status"] == "completed"
+        yield
     finally:
         os.sched_setaffinity(0, allowed)
 
 
-async def test_every_worker_serves(tmp_path: Path) -> None:
-    async def endless(call: Call) -> None:
-        await call.send(SSE, chunk(HELLO[0]))
-        await call.until_closed()
+async def endless(call: Call) -> None:
+    await call.send(SSE, chunk(HELLO[0]))
+    await call.until_closed()
 
+
+@asynccontextmanager
+async def open_streams(running: Running, count: int) -> AsyncIterator[None]:
+    """As many streams, each of which has had its first text."""
+    opened = [await asyncio.open_connection(*running.at.address) for _ in range(count)]
+    for _, writer in opened:
+        writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(*[reader.readuntil(b"Hel") for reader, _ in opened])
+        yield
+    finally:
+        for _, writer in opened:
+            writer.transport.abort()
+
+
+@pytest.mark.parametrize(("workers", "policy"), [(2, "SCHED_BATCH"), (1, "SCHED_OTHER")])
+async def test_workers_take_turns_where_they_outnumber_the_processors(
+    tmp_path: Path, workers: int, policy: str
+) -> None:
+    async with upstream(WHOLE) as server:
+        with one_processor():
+            serving = running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": workers})
+            async with serving as running:
+                await running.ready()
+                policies = {os.sched_getscheduler(pid) for pid in running.workers() or [running.pid]}
+                assert policies == {getattr(os, policy)}
+                assert (await ask(running.at)).assert_valid().end["status"] == "completed"
+
+
+async def test_worker_beyond_the_processors_accepts_when_the_other_one_does_not(tmp_path: Path) -> None:
+    async with upstream(endless) as server:
+        with one_processor():
+            options = {"workers": 2, "hang_time": "off"}
+            async with running_gateway(tmp_path, endpoints=endpoints(server.url), server=options) as running:
+                await running.ready()
+                first, second = running.workers()
+                async with open_streams(running, 20):
+                    assert len(sockets_of(first)) > len(sockets_of(second))
+                for hanging in (first, second):
+                    os.kill(hanging, signal.SIGSTOP)
+                    async with open_streams(running, 20):
+                        pass
+                    os.kill(hanging, signal.SIGCONT)
+                running.signal(signal.SIGTERM)
+                assert await running.ended() == 0
+
+
+async def test_every_worker_serves(tmp_path: Path) -> None:
     async with (
         upstream(endless) as server,
         running_gateway(tmp_path, endpoints=endpoints(server.url), server={"workers": 2}) as running,
     ):
         await running.ready()
-        opened = [await asyncio.open_connection(*running.at.address) for _ in range(40)]
-        for _, writer in opened:
-            writer.write(b"POST /chat HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
-        await asyncio.gather(*[reader.readuntil(b"Hel") for reader, _ in opened])
-        counts = [len(sockets_of(pid)) for pid in running.workers()]
-        for _, writer in opened:
-            writer.transport.abort()
+        async with open_streams(running, 40):
+            counts = [len(sockets_of(pid)) for pid in running.workers()]
     assert min(counts) > 12, counts  # of 40 connections and as many to the upstream, and a few of their own
 
 
