@@ -37,8 +37,8 @@ class ServerConnection(Protocol):
     def on_response_end(self, exchange: HttpExchange) -> None:
         """Note that the response of `exchange` is complete."""
 
-    def on_failure(self, exchange: HttpExchange) -> None:
-        """Note that the application has ended without completing the response."""
+    def on_return(self, exchange: HttpExchange, *, is_answered: bool) -> None:
+        """Note that the application has ended; `is_answered` is False if a response is still owed."""
 
     def hand_over(self, protocol: SwitchedProtocol) -> bytes:
         """Give the connection to another protocol; return the bytes that arrived after the handshake."""
@@ -73,6 +73,7 @@ class HttpExchange(ClientConnection):
         keep_alive: whether another exchange may follow. False until the request is complete, because the
             start of the next request is unknown until then.
         is_lost: whether the client has left.
+        task: the task that runs the application. The connection keeps it, and forgets it in `on_return`.
     """
 
     __slots__ = (
@@ -90,7 +91,10 @@ class HttpExchange(ClientConnection):
         "_server",
         "is_lost",
         "keep_alive",
+        "task",
     )
+
+    task: asyncio.Task[None]
 
     def __init__(self, server: ServerConnection, head: RequestHead) -> None:
         super().__init__()
@@ -123,8 +127,7 @@ class HttpExchange(ClientConnection):
         except Exception:
             logger.exception("the application failed")
         finally:
-            if self._is_unanswered():
-                self._server.on_failure(self)
+            self._server.on_return(self, is_answered=not self._is_unanswered())
 
     # --- what the connection reports ----------------------------------------------------------------------
 

@@ -311,8 +311,11 @@ class HttpProtocol(asyncio.Protocol):
             self._context.idle.add(self)
         self.flow.resume_reading()
 
-    def on_failure(self, exchange: HttpExchange) -> None:
-        """Send an error in place of the application's response; if that has begun, close the connection."""
+    def on_return(self, exchange: HttpExchange, *, is_answered: bool) -> None:
+        """Forget the task. Send an error in place of a missing response; if that has begun, close."""
+        self._context.tasks.discard(exchange.task)
+        if is_answered:
+            return
         if exchange.state is ResponseState.EXPECTED:
             self.transport.write(self._refusal("INTERNAL"))
         self._running = None
@@ -331,9 +334,9 @@ class HttpProtocol(asyncio.Protocol):
         self._begin(exchange, scope)
 
     def _begin(self, exchange: HttpExchange, scope: Scope) -> None:
-        task = self._context.loop.create_task(exchange.run(self._context.app, scope))
-        self._context.tasks.add(task)
-        task.add_done_callback(self._context.tasks.discard)
+        context = self._context
+        exchange.task = task = context.loop.create_task(exchange.run(context.app, scope))
+        context.tasks.add(task)  # a callback at its end would take a turn of the event loop
 
     # --- refusing and closing -------------------------------------------------------------------------------
 
