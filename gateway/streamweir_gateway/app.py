@@ -144,6 +144,7 @@ class GatewayApp:
         admin: serves only the gateway's own paths, for a separate address.
         admissions: the admissions of the upstreams.
         shortcut: takes requests that need no task; None: every request needs a task.
+        until_idle: waits until no request is open.
 
     Args:
         requests: serves HTTP.
@@ -155,7 +156,7 @@ class GatewayApp:
 
     def __init__(
         self,
-        requests: ASGIApp,
+        requests: EdgeMiddleware,
         admin: ASGIApp,
         others: Router,
         taskless: TasklessRelays | None,
@@ -165,6 +166,7 @@ class GatewayApp:
         self._taskless = taskless
         self.shortcut: Shortcut | None = taskless
         self.admin = admin
+        self.until_idle = requests.until_idle
         self._requests = requests
         self._others = others
 

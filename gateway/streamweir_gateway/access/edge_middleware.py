@@ -6,6 +6,7 @@ standard protocol 1.1, sections 4 (`X-Request-Id`) and 5.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Mapping, Set
 from contextlib import suppress
 from typing import Any, Final
@@ -64,6 +65,14 @@ class EdgeMiddleware:
     def __init__(self, app: ASGIApp, cors: CorsPolicy | None) -> None:
         self._app = app
         self._cors = cors
+        self._open = 0
+        self._idle: asyncio.Event | None = None
+
+    async def until_idle(self) -> None:
+        """Return when no request is open."""
+        if self._open:
+            self._idle = asyncio.Event()
+            await self._idle.wait()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request. Its id is in `scope["state"]["request_id"]`, its trace beside it."""
@@ -72,6 +81,7 @@ class EdgeMiddleware:
         scope["state"] = state
         cors = None if self._cors is None else self._cors.headers(scope["headers"])
         response = _Response(send, cors, state)
+        self._open += 1
         with bound_request_id(request_id):
             try:
                 await self._app(scope, receive, response.send)
@@ -82,6 +92,10 @@ class EdgeMiddleware:
                 with suppress(OSError):  # the client has left
                     info = classify_exception(error)
                     await send_failure(response.send, info, request_id=request_id, debug=False)
+            finally:
+                self._open -= 1
+                if self._idle is not None and not self._open:
+                    self._idle.set()
 
 
 class _Response:

@@ -38,10 +38,9 @@ class ClientConnection:
         refused: the code of a fault in the request's body, after which no more is read; None: no fault.
     """
 
-    __slots__ = ("refused",)
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self.refused: str | None = None
+    refused: str | None = None
 
     @staticmethod
     def of(scope: Scope) -> ClientConnection:

@@ -91,13 +91,14 @@ class HttpExchange(ClientConnection):
         "_server",
         "is_lost",
         "keep_alive",
+        "refused",
         "task",
     )
 
     task: asyncio.Task[None]
 
     def __init__(self, server: ServerConnection, head: RequestHead) -> None:
-        super().__init__()
+        self.refused = None
         self.keep_alive = False
         self.is_lost = False
         self._server = server

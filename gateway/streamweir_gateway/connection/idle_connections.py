@@ -23,12 +23,15 @@ class IdleConnection(Protocol):
     def expire(self) -> None:
         """Close the connection, unless bytes have arrived."""
 
-    def give_way(self) -> None:
-        """Close the connection at once."""
+    def give_way(self) -> bool:
+        """Close the connection at once; return False if it is not idle."""
 
 
 class IdleConnections:
-    """All idle connections, with one timer: a timer for each would cost more than parsing a request."""
+    """All idle connections, with one timer: a timer for each would cost more than parsing a request.
+
+    A connection that gets a request stays here until it is looked at: most requests are over before that.
+    """
 
     __slots__ = ("_since", "_timer")
 
@@ -44,16 +47,16 @@ class IdleConnections:
             self._timer = asyncio.get_running_loop().call_later(KEEP_ALIVE_SECONDS, self._look)
 
     def discard(self, connection: IdleConnection) -> None:
-        """Remove a connection that has got a request or is gone."""
+        """Remove a connection that is gone."""
         self._since.pop(connection, None)
 
     def evict(self) -> bool:
         """Close the connection that has been idle longest; return False if no connection is idle."""
-        if not self._since:
-            return False
-        connection, _ = self._since.popitem(last=False)
-        connection.give_way()
-        return True
+        while self._since:
+            connection, _ = self._since.popitem(last=False)
+            if connection.give_way():
+                return True
+        return False
 
     def _look(self) -> None:
         """Close the connections that have been idle for too long."""

@@ -172,10 +172,13 @@ class HttpProtocol(asyncio.Protocol):
         if self._parser.state is RequestState.IDLE:
             self._close()
 
-    def give_way(self) -> None:
-        """Close the connection at once, because another connection needs its place."""
+    def give_way(self) -> bool:
+        """Close the connection at once, to make room; return False if it is not idle."""
+        if self._running is not None:
+            return False
         self._context.connections.discard(self)
         self.transport.abort()
+        return True
 
     # --- what the parser reports ----------------------------------------------------------------------------
 
@@ -195,7 +198,6 @@ class HttpProtocol(asyncio.Protocol):
         self._keeps_alive = self._keeps_alive and head.keep_alive
         self._clock.restart()
         if self._running is None and self._context.shortcut is not None and not head.is_unusual:
-            self._context.idle.discard(self)
             self._running = self._receiving = DirectExchange(
                 self, head, client=self._client, local=self._local
             )
@@ -204,7 +206,6 @@ class HttpProtocol(asyncio.Protocol):
         scope = http_scope(head, exchange, client=self._client, server=self._local)
         self._receiving = exchange
         if self._running is None:
-            self._context.idle.discard(self)
             self._run(exchange, scope)
         else:
             self._ahead = (*self._ahead, (exchange, scope))
@@ -217,7 +218,6 @@ class HttpProtocol(asyncio.Protocol):
             self.on_request_end()
             return
         self._keeps_alive = self._keeps_alive and head.keep_alive
-        self._context.idle.discard(self)
         self._running = self._receiving = exchange = HttpExchange(self, head)
         exchange.take_whole(body, keep_alive=self._keeps_alive)
         self._begin(exchange, http_scope(head, exchange, client=self._client, server=self._local))

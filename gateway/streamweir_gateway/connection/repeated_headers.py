@@ -10,9 +10,7 @@ opens a tunnel and a target that names a host; such requests are not reused).
 from __future__ import annotations
 
 import re
-from typing import Final
-
-from msgspec import Struct
+from typing import Final, TypeAlias
 
 __all__ = ["LONGEST", "PLAIN_LINE", "RepeatedHeaders", "RepeatedRequest", "repeated_headers"]
 
@@ -28,15 +26,11 @@ _MORE: Final = frozenset({b"content-length", b"transfer-encoding", b"expect", b"
 """Headers of requests that are not simple enough for reuse: with a body or an upgrade."""
 
 
-class RepeatedRequest(Struct):
-    """A whole HTTP/1.1 request, read without the parser because its headers are known."""
+RepeatedRequest: TypeAlias = tuple[str, bytes, list[tuple[bytes, bytes]], bytes]
+"""A whole HTTP/1.1 request, read without the parser because its headers are known.
 
-    method: str
-    target: bytes
-    """The target, in origin form."""
-    headers: list[tuple[bytes, bytes]]
-    """The headers, names in lower case, as a new list."""
-    body: bytes = b""
+Its method, its target in origin form, its headers as a new list, and its body.
+"""
 
 
 class RepeatedHeaders:
@@ -66,7 +60,7 @@ class RepeatedHeaders:
         if not data.endswith(self._block):
             return None
         found = PLAIN_LINE.fullmatch(data, 0, len(data) - len(self._block))
-        return None if found is None else RepeatedRequest(found[1].decode("ascii"), found[2], [*self.headers])
+        return None if found is None else (found[1].decode("ascii"), found[2], [*self.headers], b"")
 
 
 def repeated_headers(

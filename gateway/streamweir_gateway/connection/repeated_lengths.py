@@ -97,18 +97,16 @@ class RepeatedLengths:
 
     def request(self, data: bytes) -> RepeatedRequest | None:
         """Return the request if `data` is one whole request with these headers; else None."""
-        if not (self._line and data.startswith(self._line)) and not self._takes_line(data):
-            return None
-        start = len(self._line)
-        stop = data.find(b"\r\n", start)
-        body_at = stop + len(self._after)
-        digits = data[start:stop]
-        is_length = digits.isdigit() and len(digits) <= _MOST_DIGITS and len(data) - body_at == int(digits)
-        if not is_length or not data.startswith(self._after, stop):
+        beginning, after, body = data.partition(self._after)
+        digits = beginning.removeprefix(self._line)
+        if not digits.isdigit() and self._takes_line(beginning):
+            digits = beginning.removeprefix(self._line)
+        is_length = digits.isdigit() and len(digits) <= _MOST_DIGITS and int(digits) == len(body)
+        if not after or not is_length:
             return None
         headers = RememberedHeaders(self._headers, self._memo, has_ids=False)
         headers[self._position] = (_LENGTH, digits)
-        return RepeatedRequest(self._method, self._target, headers, data[body_at:])
+        return self._method, self._target, headers, body
 
     def _takes_line(self, data: bytes) -> bool:
         """Remember the request line of `data`; return False if it cannot be reused."""

@@ -117,7 +117,7 @@ class RequestParser:
 
     Attributes:
         state: the state of the request; see `request_state`.
-        body_bytes: the number of bytes of the body that have arrived.
+        body_bytes: the number of bytes of the body that have arrived; 0 when all have.
         has_handshake: whether a handshake has arrived; the bytes after it are not parsed.
     """
 
@@ -188,19 +188,15 @@ class RequestParser:
     def _takes_repeated(self, data: bytes) -> bool:
         """Take a request with the headers of an earlier one; return False if `data` has to be parsed."""
         repeated = self._repeated
-        if repeated is None or len(data) > self._limits.header_bytes or not self._receiver.takes_another():
+        if repeated is None or len(data) > self._limits.header_bytes:
             return False
-        request = repeated.request(data)
-        if request is None:
+        if (found := repeated.request(data)) is None:
             return False
+        method, target, headers, body = found
         same = repeated if isinstance(repeated, RepeatedHeaders) else None
         self.state = RequestState.WHOLE
-        self.body_bytes = len(request.body)
-        self._overhead = 0
-        head = RequestHead(
-            request.method, request.target, "1.1", request.headers, repeated.keep_alive, repeated=same
-        )
-        self._receiver.on_whole_request(head, request.body)
+        head = RequestHead(method, target, "1.1", headers, repeated.keep_alive, repeated=same)
+        self._receiver.on_whole_request(head, body)
         return True
 
     def answered(self) -> None:
@@ -384,7 +380,7 @@ class RequestParser:
         """End the request: the next byte belongs to another request."""
         if self.state is RequestState.BODY:  # and it is not parsed again
             self.state = TRANSITIONS[self.state][RequestEvent.BODY_END]
-            self._overhead = 0
+            self._overhead = self.body_bytes = 0
             self._receiver.on_request_end()
 
 

@@ -66,15 +66,17 @@ class ResponseEncoder:
         version: the HTTP version of the request.
     """
 
-    __slots__ = ("_is_head", "_is_modern", "_left", "framing", "keep_alive", "state")
+    __slots__ = ("_left", "_method", "_version", "framing", "keep_alive", "state")
+
+    _left: int
+    """The bytes left of `Content-Length`."""
+    keep_alive: bool
 
     def __init__(self, method: str, version: str) -> None:
         self.state = ResponseState.EXPECTED
         self.framing = BodyFraming.NONE
-        self.keep_alive = True
-        self._is_head = method == "HEAD"
-        self._is_modern = version != "1.0"
-        self._left = 0  # bytes left of `Content-Length`
+        self._method = method
+        self._version = version
 
     def start(
         self, status: int, headers: Iterable[tuple[bytes, bytes]], *, date: bytes, keep_alive: bool
@@ -118,7 +120,7 @@ class ResponseEncoder:
         Raises:
             RuntimeError: a header is invalid.
         """
-        if self.state is not ResponseState.EXPECTED or not self._is_modern:
+        if self.state is not ResponseState.EXPECTED or self._version == "1.0":
             return b""
         return b"".join((status_line(status), _header_lines(list(headers)), b"\r\n"))
 
@@ -139,12 +141,12 @@ class ResponseEncoder:
         return b"" if self.framing is BodyFraming.NONE else data
 
     def _settle_framing(self, status: int, length: bytes | None) -> None:
-        if self._is_head or status in (204, 304):
+        if self._method == "HEAD" or status in (204, 304):
             self.framing = BodyFraming.NONE
         elif length is not None:
             self.framing, self._left = BodyFraming.LENGTH, int(length)
         else:
-            self.framing = BodyFraming.CHUNKED if self._is_modern else BodyFraming.UNTIL_CLOSE
+            self.framing = BodyFraming.UNTIL_CLOSE if self._version == "1.0" else BodyFraming.CHUNKED
 
     def _count(self, size: int, *, more: bool) -> None:
         self._left -= size

@@ -37,6 +37,9 @@ class Application(Protocol):
     async def settle(self) -> None:
         """Stop serving requests without a task; return when every open request has a task."""
 
+    async def until_idle(self) -> None:
+        """Return when no request is open. No other requests may follow."""
+
     def lifespan(self) -> AbstractAsyncContextManager[object]:
         """Return the context manager within which the application can serve."""
 
@@ -56,15 +59,16 @@ class Generations:
         self._first = first
         self._on_stop = on_stop
         self._current: _Generation | None = None
+        self._serve: ASGIApp | None = None
         self.shortcut: Shortcut | None = None
         self._old: set[asyncio.Task[None]] = set()
         self._others = Router(lifespan=self._lifespan)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request. As a coroutine function, every stream would keep one more coroutine."""
-        if self._current is None or scope["type"] == "lifespan":
+        if self._serve is None or scope["type"] == "lifespan":
             return self._others(scope, receive, send)
-        return self._current.serve(scope, receive, send)
+        return self._serve(scope, receive, send)
 
     def admin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request at the admin address."""
@@ -82,7 +86,7 @@ class Generations:
         if self._current is not None:
             await self._current.app.settle()
         old, self._current = self._current, new
-        self.shortcut = app.shortcut
+        self._serve, self.shortcut = app.serve, app.shortcut
         if old is not None:
             task = asyncio.create_task(old.finish())
             self._old.add(task)
@@ -103,14 +107,11 @@ class Generations:
 
 
 class _Generation:
-    """An application and the number of its open requests."""
+    """An application that has been started."""
 
     def __init__(self, app: Application) -> None:
         self.app = app
         self._life = AsyncExitStack()
-        self._open = 0
-        self._idle = asyncio.Event()
-        self._is_old = False
 
     async def start(self) -> None:
         await self._life.enter_async_context(self.app.lifespan())
@@ -118,20 +119,9 @@ class _Generation:
     async def stop(self) -> None:
         await self._life.aclose()
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._open += 1
-        try:
-            await self.app.serve(scope, receive, send)
-        finally:
-            self._open -= 1
-            if self._is_old and not self._open:
-                self._idle.set()
-
     async def finish(self) -> None:
         """Stop the application when it has no open requests, or at once if this task is cancelled."""
-        self._is_old = True
         try:
-            if self._open:
-                await self._idle.wait()
+            await self.app.until_idle()
         finally:
             await self.stop()
