@@ -1,4 +1,4 @@
-"""The secrets of one request: the values of credential headers and parameters, and the handles of its run.
+"""The secrets of one request: the values of credential headers and parameters, and the handles of runs.
 
 Source: the contract of capture files, section 3.
 """
@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from streamweir.redaction.secret_names import is_secret_header, is_secret_name
+from streamweir.runs.handles import run_names_in
 
 __all__ = ["secrets_in"]
 
@@ -32,6 +33,7 @@ def secrets_in(headers: Iterable[tuple[str, str]], target: str = "") -> set[str]
         if name in _OF_RUNS or is_secret_header(name)
         for secret in _secrets_of(name, value)
     }
+    found.update(run_names_in(target))
     if "?" in target:
         query = parse_qsl(target.partition("?")[2])
         found.update(value for name, value in query if is_secret_name(name))
@@ -40,7 +42,7 @@ def secrets_in(headers: Iterable[tuple[str, str]], target: str = "") -> set[str]
 
 def _secrets_of(name: str, value: str) -> Iterator[str]:
     if name in _OF_RUNS:
-        yield value.partition(".")[0]
+        yield from run_names_in(value) or [value.partition(".")[0]]
     elif "cookie" in name:
         yield from (pair.partition("=")[2].strip() for pair in value.split(";"))
     else:

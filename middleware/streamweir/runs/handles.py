@@ -16,6 +16,7 @@ __all__ = [
     "new_handle",
     "read_event_id",
     "run_name",
+    "run_names_in",
     "short_handle",
     "with_short_handles",
 ]
@@ -24,6 +25,7 @@ _HANDLE: Final = re.compile(r"run_[0-9a-f]{32}")
 _SHOWN: Final = 12
 """The number of characters of a handle that a log may hold: the whole handle opens the run."""
 
+_DIGITS: Final = 32
 _OPENS_RUN: Final = re.compile(r"((?:run|resp)_[0-9a-f]{8})[0-9a-f]{24}")
 """A handle, or the id of a kept response, which has the same digits; in a group, its first characters."""
 
@@ -67,6 +69,12 @@ def short_handle(handle: str) -> str:
 def with_short_handles(text: str) -> str:
     """Return `text` for a log: of each handle, and each id of a kept response, only the beginning is left."""
     return _OPENS_RUN.sub(r"\1", text)
+
+
+def run_names_in(text: str) -> set[str]:
+    """Return the names that open the runs in `text`: the handle and the id as a kept response of each."""
+    digits = [match[0][-_DIGITS:] for match in _OPENS_RUN.finditer(text)]
+    return {prefix + each for each in digits for prefix in ("run_", "resp_")}
 
 
 def read_event_id(text: str) -> Position | None:
