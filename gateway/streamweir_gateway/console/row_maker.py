@@ -79,7 +79,7 @@ class RowMaker:
         first = record.first_event_ms
         return PackedRow(
             round((record.began + shift) * 1000),
-            record.endpoint,
+            record.endpoint or recorder.run_endpoint,
             first,
             None if first is None else round(record.longest_gap * 1000, 3),
             record.duration_ms,

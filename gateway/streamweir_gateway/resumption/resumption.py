@@ -197,7 +197,7 @@ class Resumption(RunsShell):
         if recorder is not None:
             recorder.asked(incoming, b"")
             recorder.delivered_by(delivery)
-            recorder.reads_run(reader)
+            recorder.reads_run(reader, about.endpoint)
         try:
             await self.follow(delivery, is_running=is_running)
         finally:

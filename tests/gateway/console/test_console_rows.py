@@ -158,8 +158,13 @@ async def test_reader_of_a_resumed_run_is_a_row(tmp_path: Path) -> None:
         assert handle is not None
         await console.call("/chat", headers=[("Last-Event-ID", f"{handle}.0")])
         await console.row(attempts=0, state="ended")
+        await ask(
+            console.running.at, "GET", f"/-/runs/{handle}", headers=[("X-Request-Id", "reader")], body=b""
+        )
+        await console.row(request_id="reader", state="ended")
         rows = await console.rows(state="ended")
-        assert [row["attempts"] for row in rows] == [0, 1]
+        assert [row["attempts"] for row in rows] == [0, 0, 1]
+        assert {row["endpoint"] for row in rows} == {"/chat"}
         for row in rows:
             assert handle not in str(await console.capture(row["id"]))
 
