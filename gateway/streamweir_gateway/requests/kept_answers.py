@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
+
+import msgspec
 
 from streamweir.codec.answer_ids import is_answer_id
 from streamweir.requests.canonical import Answer, Message, Request
@@ -20,7 +22,7 @@ from streamweir_gateway.requests.open_questions import OpenQuestion, OpenQuestio
 __all__ = ["KeptAnswers", "message_digest", "unasked_answers", "user_digests", "with_kept_answers"]
 
 
-class KeptAnswers(NamedTuple):
+class KeptAnswers(msgspec.Struct, frozen=True):
     """A request whose answers have been completed from the questions that they answer.
 
     Attributes:
@@ -47,10 +49,12 @@ def with_kept_answers(
         key: the name of the client's key.
         questions: the questions of the endpoint.
     """
+    answers, results = request.get("resume"), tool_results(request.get("messages", []))
+    if not (answers or results or reader.answers_by_message):
+        return KeptAnswers(request)
     place = QuestionPlace(key, request.get("thread_id", ""))
-    if answers := request.get("resume"):
+    if answers:
         return _completed(request, answers, place, questions, fills=not reader.has_resume)
-    results = tool_results(request.get("messages", []))
     if results and (answered := _answered_by_results(request, results, reader, place, questions)) is not None:
         return answered
     if reader.answers_by_message:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from streamweir.failures.upstream_refusal import UpstreamRefusal
 from streamweir_gateway.requests.offers import Offer
 
@@ -41,7 +43,7 @@ def mended_early(offer: Offer, words: str | None) -> Offer:
         words: the words of that refusal; None: no field was refused.
     """
     mended = None if words is None else _mended(offer, words)
-    return offer if mended is None else mended._replace(unmended=offer)
+    return offer if mended is None else replace(mended, unmended=offer)
 
 
 def model_of(offer: Offer) -> str:
@@ -58,9 +60,10 @@ def _mended(offer: Offer, words: str) -> Offer | None:
     body = offer.mend(last.body, words) if isinstance(last.body, Mapping) else None
     if body is None:
         return None
-    written = [*first, last._replace(body=body)]
+    written = [*first, replace(last, body=body)]
     lasting = words if offer.is_lasting is not None and offer.is_lasting(words) else None
-    return offer._replace(
+    return replace(
+        offer,
         written=written,
         mend=None,
         is_mended=True,

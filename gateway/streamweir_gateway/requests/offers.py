@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from streamweir.requests.openai_chat import asks_for_usage
 from streamweir.requests.sides import Mend
@@ -22,7 +24,7 @@ __all__ = ["NO_OFFER", "Offer"]
 _NO_TURNS: Final[Mapping[str, int]] = MappingProxyType({})
 
 
-class Offer(NamedTuple):
+class Offer(msgspec.Struct, frozen=True, eq=False):
     """The requests to one upstream.
 
     Attributes:

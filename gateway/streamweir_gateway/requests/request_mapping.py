@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
+import msgspec
+from msgspec.structs import replace
+
 from streamweir.codec.answer_ids import answer_id, new_answer_secret
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
@@ -19,10 +22,11 @@ from streamweir.request_id import session_id_of
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import read_canonical
-from streamweir.requests.sides import RequestWriter
+from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.templates import Tree, compile_request, compile_tree, overlay_root
 from streamweir.requests.unknown_answer import unknown_answer
 from streamweir.requests.writing import Target, of_new_conversation, plan_request, upstream_thread
+from streamweir.requests.written import NOTHING
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.asked_upstream import AskedUpstream
@@ -169,45 +173,35 @@ class _Mapped(RequestMapping):
         protocol = self._dialects[incoming.answers]
         reader = protocol.request_reader
         assert reader is not None, "an endpoint whose clients cannot be read is refused"
-        body = client_body(incoming.method, data, incoming.query, may_be_absent=False)
-        request, conversation = read_canonical(reader, body or {}), known
+        body = client_body(incoming.method, data, incoming.query, may_be_absent=False) or {}
+        request, conversation = read_canonical(reader, body), known
         unknown: tuple[str, ...] = ()
         if self._conversations is not None:
             if (sync := self._conversations.sync) is not None:
                 await load_conversation(sync, request, incoming.key)
-            request, asked, unknown = with_kept_answers(
-                request, reader, incoming.key, self._conversations.questions
-            )
-            conversation = known or self._conversations.find(incoming.key, request.get("thread_id", ""))
-            if asked is not None:
-                conversation = Conversation(asked.upstream, asked.thread_id)
-        stores = (body or {}).get("store") is not False
+            kept = with_kept_answers(request, reader, incoming.key, self._conversations.questions)
+            request, unknown = kept.request, kept.unknown
+            if kept.question is not None:
+                conversation = Conversation(kept.question.upstream, kept.question.thread_id)
+            elif known is None and (thread := request.get("thread_id")):
+                conversation = self._conversations.find(incoming.key, thread)
+        stores = body.get("store") is not False
         tap = None
         if self._history is not None and stores:
             request, tap = await with_history(request, reader, self._history, incoming.key, destinations)
         owner = TurnOwner(self._template, incoming.key)
         turns = await turns_of(request, self._turns, owner, is_stored=stores)
-        begun_by = conversation.upstream if conversation else None
-        chosen = [target for target in destinations if target.identity == begun_by] or [*destinations]
-        if len(chosen) > 1:
-            chosen.sort(key=lambda target: not turns.is_of_latest(target.identity, target.dialect))
-        writing = _Writing(
-            request,
-            protocol,
-            conversation,
-            incoming,
-            {} if self._overlay is None else self._names.around(body, incoming),
-            self._new_id(),
-            turns,
-        )
+        around = NOTHING if self._overlay is None else self._names.around(body, incoming)
+        writing = _Writing(request, protocol, reader, conversation, incoming, around, self._new_id(), turns)
         if len(destinations) > 1:
             writing.has_several_dialects = len({target.dialect.name for target in destinations}) > 1
+            destinations = _in_order(destinations, conversation, turns)
         if unknown and (unasked := unasked_answers(unknown, request)):
-            writing.unknown_answer = unknown_answer(body or {}, unasked[0])
-        offers = self._written(writing, chosen)
+            writing.unknown_answer = unknown_answer(body, unasked[0])
+        offers = self._written(writing, destinations)
         if tap is None:
             return offers
-        return {target: offer._replace(taps=(*offer.taps, tap)) for target, offer in offers.items()}
+        return {target: replace(offer, taps=(*offer.taps, tap)) for target, offer in offers.items()}
 
     def may_have_secret(self, protocol: str) -> bool:
         reader = self._dialects[protocol].request_reader
@@ -240,8 +234,8 @@ class _Mapped(RequestMapping):
         dialect, path = destination.dialect, destination.path(writing.incoming)
         writer = dialect.request_writer
         assert writer is not None, "an upstream that cannot be written to is refused"
-        may_know = dialect.name == writing.incoming.answers or (writer.continues and writing.ends_with_turn)
-        if writing.unknown_answer is not None and not may_know:
+        same = dialect.name == writing.incoming.answers
+        if writing.unknown_answer is not None and not (same or (writer.continues and writing.ends_with_turn)):
             raise writing.unknown_answer
         restored = writing.for_upstream(destination, writer)
         request = restored.request
@@ -252,10 +246,8 @@ class _Mapped(RequestMapping):
             self._targets[identity] = target
         if self._overlay is not None:
             target = target._replace(overlay=self._overlay_of(self._overlay, writing.around))
-        same = writing.incoming.answers == dialect.name
-        plan = plan_request(
-            request, target, extra=request.get("extra", {}) if same else {}, new_id=writing.ids()
-        )
+        extra = request.get("extra", NOTHING) if same else NOTHING
+        plan = plan_request(request, target, extra=extra, new_id=writing.ids())
         if plan.unused and self._dropped is not None:
             self._dropped.report(writing.incoming.answers, dialect.name, plan.unused)
         tap = self._tap(writing, request, destination, writer)
@@ -288,33 +280,35 @@ class _Mapped(RequestMapping):
         )
 
 
-class _Writing:
+def _in_order(
+    destinations: Sequence[_Upstream], conversation: Conversation | None, turns: TurnsOfRequest
+) -> Sequence[_Upstream]:
+    """Return the upstreams to ask: that of the conversation, else all, that of the latest turn first."""
+    begun_by = conversation.upstream if conversation else None
+    if begun := [target for target in destinations if target.identity == begun_by]:
+        return begun
+    return sorted(destinations, key=lambda target: not turns.is_of_latest(target.identity, target.dialect))
+
+
+class _Writing(msgspec.Struct, eq=False):
     """One request of a client, while it is written for one or several upstreams."""
 
-    def __init__(
-        self,
-        request: Request,
-        protocol: Dialect,
-        conversation: Conversation | None,
-        incoming: Incoming,
-        around: Mapping[str, Any],
-        new_id: Callable[[], str],
-        turns: TurnsOfRequest,
-    ) -> None:
-        self._new_id = new_id
-        self._turns = turns
-        self.request = request
-        assert protocol.request_reader is not None, "an endpoint whose clients cannot be read is refused"
-        self.reader = protocol.request_reader
-        self._protocol = protocol
-        self.incoming = incoming
-        self.around = around
-        self._conversation = conversation
-        self._ids: list[str] = []
-        self.unknown_answer: RequestError | None = None
-        """The error for upstreams that cannot know the answered question; None if all can know it."""
-        self.has_several_dialects = False
-        """Whether the upstreams speak several dialects. Thoughts of one dialect must not reach another."""
+    request: Request
+    protocol: Dialect
+    reader: RequestReader
+    conversation: Conversation | None
+    incoming: Incoming
+    around: Mapping[str, Any]
+    new_id: Callable[[], str]
+    turns: TurnsOfRequest
+    unknown_answer: RequestError | None = None
+    """The error for upstreams that cannot know the answered question; None if all can know it."""
+
+    has_several_dialects: bool = False
+    """Whether the upstreams speak several dialects. Thoughts of one dialect must not reach another."""
+
+    _ids: list[str] = []
+    """The ids that `new_id` has returned."""
 
     @property
     def thread(self) -> str | None:
@@ -339,11 +333,11 @@ class _Writing:
         return Asking(incoming.key, self.thread, secret, digests[0] if digests else None, make)
 
     def _call_id(self, tool_id: str) -> str:
-        return self._protocol.client_call_id(tool_id, self.incoming.request_id)
+        return self.protocol.client_call_id(tool_id, self.incoming.request_id)
 
     def recorders(self, destination: AskedUpstream) -> Callable[[], TurnRecorder] | None:
         """Return the function that makes the recorder of an answer; None if turns are not stored."""
-        return self._turns.recorders(destination.identity, destination.dialect, self._call_id)
+        return self.turns.recorders(destination.identity, destination.dialect, self._call_id)
 
     def for_upstream(self, destination: AskedUpstream, writer: RequestWriter) -> Restored:
         """Return the request with the upstream's name for the conversation and the upstream's own turns.
@@ -352,13 +346,13 @@ class _Writing:
         protocol has no conversations may still answer a question asked within an upstream's conversation.
         """
         found = of_new_conversation(self.request, self.reader, writer)
-        known = self._conversation
+        known = self.conversation
         if not found.get("thread_id") and known is not None and known.upstream == destination.identity:
             found = cast("Request", {**found, "thread_id": known.thread_id}) if known.thread_id else found
-        restored = self._turns.put_back(found, destination.identity, destination.dialect)
+        restored = self.turns.put_back(found, destination.identity, destination.dialect)
         if not self.has_several_dialects:
             return restored
-        return restored._replace(request=without_unproven_reasoning(restored.request))
+        return replace(restored, request=without_unproven_reasoning(restored.request))
 
     def ids(self) -> Callable[[], str]:
         """Return a function that makes ids. It makes equal ids for each upstream."""
@@ -367,7 +361,7 @@ class _Writing:
         def new_id() -> str:
             index = next(given)
             while index >= len(self._ids):
-                self._ids.append(self._new_id())
+                self._ids.append(self.new_id())
             return self._ids[index]
 
         return new_id
@@ -392,5 +386,5 @@ class _Templated(RequestMapping):
         body = client_body(incoming.method, data, incoming.query, may_be_absent=True)
         root = self._names.root(body, incoming, self._names.canonical(body, incoming))
         method = "POST" if incoming.method in ("GET", "HEAD") else incoming.method
-        offer = Offer([self._template.written(root)._replace(method=method)])
+        offer = Offer([replace(self._template.written(root), method=method)])
         return dict.fromkeys(destinations, offer)

@@ -81,13 +81,13 @@ def whole_request(
         taken: the values from answers to earlier requests, by name.
     """
     known = taken or {}
-    body, media_type = wire_body(written, known)
+    body = wire_body(written, known)
     return UpstreamRequest(
         written.method,
         base.origin,
         _target(base.target, written, known),
-        whole_headers(base.headers, written, media_type, base.prepared),
-        body,
+        whole_headers(base.headers, written, body.media_type, base.prepared),
+        body.data,
         prepared=base.prepared,
     )
 

@@ -240,7 +240,8 @@ class FrontDoor:
             return OpenedResponse(incoming, offers, None)
         keeper = self._keeper(asked, incoming, offers, continued, opening)
         followed = {
-            upstream: offer._replace(taps=(*offer.taps, keeper.tap)) for upstream, offer in offers.items()
+            upstream: msgspec.structs.replace(offer, taps=(*offer.taps, keeper.tap))
+            for upstream, offer in offers.items()
         }
         return OpenedResponse(incoming, followed, keeper)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+import msgspec
+
 from streamweir.requests.canonical import Message, Request
 from streamweir.requests.opaque_values import OpaqueValues
 from streamweir_gateway.turns.assistant_groups import AssistantGroup, are_within, groups_of
@@ -20,7 +22,7 @@ from streamweir_gateway.turns.turn_names import TurnOwner
 __all__ = ["NO_TURNS", "FoundTurns", "Restored", "find_turns", "unmatched"]
 
 
-class Restored(NamedTuple):
+class Restored(msgspec.Struct, frozen=True):
     """A request with kept turns in the place of the assistant's messages.
 
     Attributes:

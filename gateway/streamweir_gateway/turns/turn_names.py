@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 __all__ = ["TurnOwner", "upstream_digest"]
 
@@ -20,7 +22,7 @@ _MOST_OWNERS: Final = 1000
 """The number of owners whose hash is cached, so that it is not computed anew for each name."""
 
 
-class TurnOwner(NamedTuple):
+class TurnOwner(msgspec.Struct, frozen=True):
     """The endpoint and the client that turns belong to.
 
     Attributes:
@@ -37,7 +39,7 @@ class TurnOwner(NamedTuple):
         Args:
             call_id: the client's id of the call.
         """
-        return _digest(_begun(*self, "call"), call_id)
+        return _digest(_begun(self.endpoint, self.key, "call"), call_id)
 
     def name_of_text(self, text: str, asked: str, repeats: int = 0) -> str:
         """Return the name of a turn without a call.
@@ -49,7 +51,7 @@ class TurnOwner(NamedTuple):
             repeats: the number of equal turns before it in the conversation (`TextNames`).
         """
         repeated = (str(repeats),) if repeats else ()
-        return _digest(_begun(*self, "text"), "".join(text.split()), asked, *repeated)
+        return _digest(_begun(self.endpoint, self.key, "text"), "".join(text.split()), asked, *repeated)
 
 
 @lru_cache(maxsize=_MOST_OWNERS)

@@ -30,7 +30,6 @@ __all__ = [
 
 _ACTIONS: Final = ("submit", "cancel", "approve", "reject")
 _CHOICES: Final = ("auto", "none", "required")
-_EMPTY: Final[tuple[Any, ...]] = (None, [], {}, "")
 
 
 def read_fields(
@@ -58,7 +57,7 @@ def read_fields(
 
 def made_request(**fields: Any) -> Request:
     """Return a request with these fields; fields that are None or empty are left out."""
-    found = {name: value for name, value in fields.items() if value not in _EMPTY}
+    found = {name: value for name, value in fields.items() if value or value == 0}
     return cast("Request", found)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from streamweir.opaque.seal import Seal, is_seal, read_seal
 from streamweir.requests.canonical import Message, Opaque, Part, ToolCall
 from streamweir.requests.content import parts_of
@@ -80,33 +82,25 @@ def native_text(values: Mapping[str, Any], name: str) -> str | None:
     return text if isinstance(text, str) and text and not is_seal(text) else None
 
 
-class OpaqueValues:
+class OpaqueValues(msgspec.Struct, eq=False):
     """Finds the opaque values of one upstream. A seal is opened once per request.
 
     Attributes:
-        dialect: the dialect of the upstream.
-        upstream: the name of the upstream in the configuration, or its URL.
-
-    Args:
         dialect: the dialect of the upstream.
         upstream: the name of the upstream in the configuration, or its URL.
         native: the dialect whose values the writer of requests writes, usually the upstream's; `ALL_DIALECTS`
             for all dialects, empty for none.
     """
 
-    __slots__ = ("_dialects", "_opened", "_takes_all", "dialect", "upstream")
-
-    def __init__(self, dialect: str = "", upstream: str = "", native: str = "") -> None:
-        self.dialect: Final = dialect
-        self.upstream: Final = upstream
-        self._dialects = (native, dialect) if native else ()
-        self._takes_all = native == ALL_DIALECTS
-        self._opened: dict[str, Opaque] = {}
+    dialect: str = ""
+    upstream: str = ""
+    native: str = ""
+    _opened: dict[str, Opaque] = {}
 
     @property
     def are_written(self) -> bool:
         """Whether the upstream has a place for opaque values."""
-        return bool(self._dialects)
+        return bool(self.native)
 
     def of(self, item: Part | ToolCall) -> Mapping[str, Any] | None:
         """Return the value that belongs to a part or a call, if this upstream made it; else None.
@@ -114,13 +108,13 @@ class OpaqueValues:
         If the upstream takes values of all dialects, the keys of the mapping are the names of the dialects.
         """
         held = item.get("opaque")
-        if not held or not self._dialects:
+        if not held or not self.native:
             return None
         values = {**held, **self._open(held.get(_SEALED))}
         values.pop(_SEALED, None)
-        if self._takes_all:
+        if self.native == ALL_DIALECTS:
             return values or None
-        return next((values[name] for name in self._dialects if name in values), None)
+        return next((values[name] for name in (self.native, self.dialect) if name in values), None)
 
     def made(self, message: Message) -> bool:
         """Return whether this upstream made a message: a kept turn, or one with its opaque value."""
@@ -141,4 +135,8 @@ class OpaqueValues:
         seal = read_seal(text)
         if seal is None or not isinstance(seal.value, dict) or not seal.is_for(seal.dialect, self.upstream):
             return {}
-        return {seal.dialect: seal.value} if self._takes_all or seal.dialect in self._dialects else {}
+        return (
+            {seal.dialect: seal.value}
+            if self.native in (ALL_DIALECTS, seal.dialect) or self.dialect == seal.dialect
+            else {}
+        )

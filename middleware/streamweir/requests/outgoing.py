@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from streamweir.jsontext import write_json_text
 from streamweir.requests.canonical import LOSSES, Answer, Message, Part, Request, ToolCall
 from streamweir.requests.errors import RequestError
@@ -27,7 +29,7 @@ _MEANS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class Outgoing:
+class Outgoing(msgspec.Struct, kw_only=True, eq=False):
     """The canonical request, and the part of it that the upstream can take.
 
     Attributes:
@@ -37,46 +39,25 @@ class Outgoing:
         overlay: the configuration's tree that is laid over the body, for writers that need a part elsewhere.
         thread_id: the upstream's id of the conversation; None: the upstream does not know the conversation.
         extra: fields that no rule reads, if the client speaks the same dialect.
-        lost: the parts that have no place at the upstream.
-        unused: the sampling parameters that have no place at the upstream.
-
-    Args:
-        request: the canonical request.
-        path: the path of the upstream.
-        options: the options of the dialect.
-        overlay: see the attribute.
-        thread_id: see the attribute.
-        extra: see the attribute.
         keeps_history: earlier turns go into the text for an upstream that does not know them.
         opaque: finds the opaque values that the upstream made.
         new_id: returns a new id.
+        lost: the parts that have no place at the upstream.
+        used: the sampling parameters that have a place at the upstream.
     """
 
-    def __init__(  # noqa: PLR0913 (one keyword for each thing that a writer may ask for)
-        self,
-        request: Request,
-        *,
-        path: str = "",
-        options: Mapping[str, Any] = NOTHING,
-        overlay: Mapping[str, Any] = NOTHING,
-        thread_id: str | None = None,
-        extra: Mapping[str, Any] = NOTHING,
-        keeps_history: bool = True,
-        opaque: OpaqueValues | None = None,
-        new_id: Callable[[], str],
-    ) -> None:
-        self.request: Final = request
-        self.path: Final = path
-        self.options: Final = options
-        self.overlay: Final = overlay
-        self.thread_id = thread_id
-        self.extra: Final = extra
-        self.lost: Final[set[str]] = set()
-        self.unused: Final = {*request.get("parameters", NOTHING)}
-        self.new_id: Final = new_id
-        self._keeps_history = keeps_history
-        self._text: str | None = None
-        self._opaque = opaque or OpaqueValues()
+    request: Request
+    path: str = ""
+    options: Mapping[str, Any] = NOTHING
+    overlay: Mapping[str, Any] = NOTHING
+    thread_id: str | None = None
+    extra: Mapping[str, Any] = NOTHING
+    keeps_history: bool = True
+    opaque: OpaqueValues
+    new_id: Callable[[], str]
+    lost: set[str] = set()
+    used: set[str] = set()
+    _text: str | None = None
 
     def lose(self, name: str) -> None:
         """Note that a part of the request, one of `LOSSES`, cannot be sent to the upstream."""
@@ -93,20 +74,20 @@ class Outgoing:
     @property
     def dialect(self) -> str:
         """The name of the upstream's dialect; empty if unknown."""
-        return self._opaque.dialect
+        return self.opaque.dialect
 
     @property
     def upstream(self) -> str:
         """The upstream's name in the configuration, or its URL; empty if unknown."""
-        return self._opaque.upstream
+        return self.opaque.upstream
 
     def opaque_of(self, item: Part | ToolCall) -> Mapping[str, Any] | None:
         """Return the opaque value that belongs to a part or a call, if this upstream made it; else None."""
-        return self._opaque.of(item)
+        return self.opaque.of(item)
 
     def is_own(self, message: Message) -> bool:
         """Return whether this upstream made a message, and so gave its calls their ids."""
-        return self._opaque.made(message)
+        return self.opaque.made(message)
 
     # The conversation
 
@@ -135,7 +116,7 @@ class Outgoing:
 
     def _text_of(self, messages: Sequence[Message]) -> str:
         written: InlineText = inline_text(
-            messages, knows_thread=self.thread_id is not None, keeps_history=self._keeps_history
+            messages, knows_thread=self.thread_id is not None, keeps_history=self.keeps_history
         )
         self.lost.update(written.lost)
         return written.text
@@ -174,7 +155,7 @@ class Outgoing:
 
     def parameters(self, *names: str) -> dict[str, Any]:
         """Return the sampling parameters with these names that the client gave."""
-        self.unused.difference_update(names)
+        self.used.update(names)
         given = self.request.get("parameters", NOTHING)
         return {name: given[name] for name in names if name in given}
 

@@ -6,7 +6,9 @@ Source: the request contract, section 4.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import msgspec
 
 from streamweir.jsontext import write_json_body
 from streamweir.requests.multipart import multipart_form
@@ -17,7 +19,7 @@ __all__ = ["JSON_TYPE", "WireBody", "filled", "wire_body"]
 JSON_TYPE: Final = "application/json"
 
 
-class WireBody(NamedTuple):
+class WireBody(msgspec.Struct, frozen=True):
     """The bytes of a body with their media type; both are None for a request without a body."""
 
     data: bytes

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec.structs import replace
 
 from streamweir.jsontext import plain_json
 from streamweir.requests.canonical import LOSSES, MODEL_PARAMETERS, PARAMETERS, Request
@@ -90,7 +91,7 @@ def plan_request(
     request = with_own_turns(request, opaque)
     overlay = target.overlay(request) if target.overlay else NOTHING
     outgoing = Outgoing(
-        request,
+        request=request,
         path=target.path,
         options=target.options,
         overlay=overlay,
@@ -102,7 +103,9 @@ def plan_request(
     )
     made = writer.write(outgoing)
     requests = [made] if isinstance(made, Written) else [*made]
-    return Plan(_laid_over(requests, overlay), _lost(outgoing, writer), _unused(outgoing))
+    if overlay:
+        _lay_over(requests, overlay)
+    return Plan(requests, _lost(outgoing, writer), _unused(outgoing))
 
 
 def of_new_conversation(request: Request, reader: RequestReader, writer: RequestWriter) -> Request:
@@ -163,18 +166,16 @@ def _shown_field(value: Any) -> Any:
     return plain_json(value)
 
 
-def _laid_over(requests: list[Written], tree: Mapping[str, Any]) -> list[Written]:
-    if not tree:
-        return requests
+def _lay_over(requests: list[Written], tree: Mapping[str, Any]) -> None:
+    """Lay a tree over the body of the marked request, or of the last that has one."""
     held = [index for index, item in enumerate(requests) if item.body is not None or item.form is not None]
     marked = [index for index in held if requests[index].is_overlaid]
     for index in (marked or held)[-1:]:
         written = requests[index]
         if written.form is not None:
-            requests[index] = written._replace(form=merged(written.form, tree))
+            requests[index] = replace(written, form=merged(written.form, tree))
         else:
-            requests[index] = written._replace(body=merged(written.body, tree))
-    return requests
+            requests[index] = replace(written, body=merged(written.body, tree))
 
 
 def merged(below: Any, above: Any) -> Any:
@@ -194,7 +195,7 @@ def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
     given: Mapping[str, Any] = outgoing.request
     lost = outgoing.lost
     if unfit := _FIELDS.intersection(given).difference(writer.takes):
-        lost = lost.union(name for name in unfit if given[name])
+        lost.update(name for name in unfit if given[name])
     if "files" not in writer.takes and any(map(files_of, outgoing.new_messages)):
         lost.add("files")
     return tuple([name for name in LOSSES if name in lost]) if lost else ()
@@ -202,11 +203,13 @@ def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
 
 def _unused(outgoing: Outgoing) -> tuple[str, ...]:
     """Return the parameters that were not sent: fields that no rule reads and that chat protocols define."""
-    given = outgoing.request.get("extra", NOTHING)
-    if not given and not outgoing.unused:
-        return ()
-    extra = [name for name in MODEL_PARAMETERS if name in given and name not in outgoing.extra]
-    return (*(name for name in PARAMETERS if name in outgoing.unused), *extra)
+    given, parameters = outgoing.request.get("extra"), outgoing.request.get("parameters")
+    unused: list[str] = []
+    if parameters:
+        unused += (name for name in PARAMETERS if name in parameters and name not in outgoing.used)
+    if given:
+        unused += (name for name in MODEL_PARAMETERS if name in given and name not in outgoing.extra)
+    return tuple(unused)
 
 
 def _random_id() -> str:

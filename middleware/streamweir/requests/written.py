@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+import msgspec
+
 from streamweir.requests.errors import RequestError
 
 __all__ = ["NOTHING", "Taken", "Upload", "Written", "path_segment", "without_absent"]
@@ -44,7 +46,7 @@ class Upload(NamedTuple):
     base64: str
 
 
-class Written(NamedTuple):
+class Written(msgspec.Struct, frozen=True):
     """One request to an upstream. The answer to the last request is the stream.
 
     Attributes:
