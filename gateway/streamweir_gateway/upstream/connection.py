@@ -13,7 +13,6 @@ from .failures import NotSent
 from .header_fields import keep_alive_seconds
 from .http1 import ResponseParser, announced_length
 from .lingering import Lingering
-from .repeated_head import RepeatedHead, StreamHead
 from .request import OnInterim, RequestStream
 from .request_writer import RequestWriter
 from .transport import WholeResponse
@@ -35,7 +34,7 @@ class UpstreamConnection(asyncio.Protocol):
     state       entered by                                     bytes that come
     ─────────   ────────────────────────────────────────────   ───────────────────────────────────────────
     exchange    `connection_made`, `begin`, `request`          are kept for `read`; go to `take` in `relay`
-    idle        `end_exchange`: there is no `_parser`          end the connection
+    idle        `end_exchange`: `_idle_parser` is set          end the connection
     lingering   `linger`: `_lingering` is set                  are dropped; the end calls `on_whole`
     ended       `_end`: `is_open` is False for good            none; kept bytes can still be read
 
@@ -50,7 +49,7 @@ class UpstreamConnection(asyncio.Protocol):
         "_buffered",
         "_context",
         "_descriptor",
-        "_expected",
+        "_idle_parser",
         "_is_paused",
         "_lingering",
         "_loop",
@@ -73,8 +72,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._lingering: Lingering | None = None
         self._transport: asyncio.Transport | None = None
         self._descriptor: int | None = None  # None on Windows, which lacks `poll`
-        self._parser: ResponseParser | None = None
-        self._expected: RepeatedHead | StreamHead | None = None  # of the last response that may come again
+        self._parser: ResponseParser | None = None  # of the response that comes or is read
+        self._idle_parser: ResponseParser | None = None  # the same parser, between two exchanges
         self._pieces: list[bytes] = []
         self._buffered = 0
         self._is_paused = False
@@ -110,9 +109,9 @@ class UpstreamConnection(asyncio.Protocol):
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
-        self._parser = self._parser or ResponseParser(self._expected)
-        self._parser.is_head = is_head
-        self._parser.on_interim = on_interim
+        parser = self._awaited()
+        parser.is_head = is_head
+        parser.on_interim = on_interim
         if stream is None:
             self._writer.write(head, body)
         else:
@@ -129,7 +128,7 @@ class UpstreamConnection(asyncio.Protocol):
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
-        self._parser = self._parser or ResponseParser(self._expected)
+        self._awaited()
         self._writer.write(head, body)
 
     def watch(self, listener: Callable[[], None] | None, on_interim: OnInterim | None = None) -> None:
@@ -238,7 +237,8 @@ class UpstreamConnection(asyncio.Protocol):
         """Forget the response."""
         self._on_news = None
         if self._parser is not None:
-            self._expected = self._parser.stream_head or self._parser.repeated or self._expected
+            self._parser.reset()
+            self._idle_parser = self._parser
         self._parser = self._waiter = None
         self._pieces.clear()
         self._buffered = 0
@@ -318,9 +318,16 @@ class UpstreamConnection(asyncio.Protocol):
         self._end(error)
         self._transport = None
 
+    def _awaited(self) -> ResponseParser:
+        """Return the parser of the response that comes next; a server may have begun it unasked."""
+        parser = self._parser or self._idle_parser
+        assert parser is not None
+        self._parser, self._idle_parser = parser, None
+        return parser
+
     def _end(self, error: Exception | None) -> None:
-        if self._parser is not None:
-            self._parser.end(error, was_sent=self._writer is None or not self._writer.is_unsent)
+        if (parser := self._parser or self._idle_parser) is not None:
+            parser.end(error, was_sent=self._writer is None or not self._writer.is_unsent)
         if self._writer is not None:
             self._writer.stop()
         self._wake()
@@ -328,11 +335,6 @@ class UpstreamConnection(asyncio.Protocol):
         if self.is_open:
             self.is_open = False
             self._on_end(self)
-
-    def _pause_if_full(self) -> None:
-        if self._buffered >= READ_BUFFER and not self._is_paused and self._transport is not None:
-            self._is_paused = True
-            self._transport.pause_reading()
 
     def _resume(self) -> None:
         if self._is_paused and self.is_open and self._transport is not None:
@@ -372,7 +374,9 @@ class UpstreamConnection(asyncio.Protocol):
     def _keep(self, body: bytes) -> None:
         self._buffered += len(body)
         self._pieces.append(body)
-        self._pause_if_full()
+        if self._buffered >= READ_BUFFER and not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
 
     def _raise_failure(self) -> None:
         """Raise the fault of the response, if it has one.

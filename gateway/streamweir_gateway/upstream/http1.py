@@ -57,7 +57,7 @@ class _Enough(Exception):
 
 
 class ResponseParser:
-    """Parses one response.
+    """Parses one response, and after `reset` another one of the same connection.
 
     state         entered when                                                    `status`
     ───────────   ─────────────────────────────────────────────────────────────   ────────
@@ -88,13 +88,15 @@ class ResponseParser:
         stream_head: the head of the response, if its body is in chunks and the next response may repeat it.
 
     Args:
-        expected: the head of an earlier response on this connection.
+        expected: the head of an earlier response on this connection. Each response that may be repeated
+            takes its place.
     """
 
     __slots__ = (
         "_bare_bytes",
         "_ends_with_connection",
         "_expected",
+        "_is_begun",
         "_is_in_trailers",
         "_parser",
         "_pieces",
@@ -118,6 +120,19 @@ class ResponseParser:
     """Marks the beginning of a chunk. A chunk without data is the last, and trailers follow it."""
 
     def __init__(self, expected: RepeatedHead | StreamHead | None = None) -> None:
+        self._expected = expected
+        self._pieces: list[bytes] = []
+        self.on_body = self._pieces.append
+        self.on_chunk_header = partial(self._pieces.append, b"")
+        self._parser: httptools.HttpResponseParser | None = None  # None after an end of the connection
+        self.repeated: RepeatedHead | None = None
+        self.stream_head: StreamHead | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the response, and begin another one."""
+        self._expected = self.stream_head or self.repeated or self._expected
+        self.stream_head = self.repeated = None
         self.status = 0
         self.headers: Headers = []
         self.fields = _NO_FIELDS
@@ -129,12 +144,8 @@ class ResponseParser:
         self.on_interim: Callable[[int, Headers], None] | None = None
         self._ends_with_connection = False
         self._bare_bytes = 0  # since the beginning, or since the last byte of the body
-        self._pieces: list[bytes] = []
         self._is_in_trailers = False
-        self.repeated: RepeatedHead | None = None
-        self.stream_head: StreamHead | None = None
-        self._expected = expected
-        self._parser: httptools.HttpResponseParser | None = None  # while there is something to parse
+        self._is_begun = False
 
     def feed(self, data: bytes) -> bytes:
         """Parse the bytes of one read; return the bytes of the body in them.
@@ -144,14 +155,13 @@ class ResponseParser:
         if self.is_complete or self.failure is not None:
             self.may_be_reused = False  # the upstream sends bytes that were not asked for
             return b""
-        is_first = self._parser is None
-        if self._parser is None:
+        is_first, self._is_begun = not self._is_begun, True
+        if is_first:
             if isinstance(self._expected, StreamHead):
                 self._begin(self._expected, data)
             elif self._expected is not None and (whole := self._take(self._expected, data)) is not None:
                 return whole
-            self.on_body = self._pieces.append
-            self.on_chunk_header = partial(self._pieces.append, b"")
+        if self._parser is None:
             self._parser = httptools.HttpResponseParser(self)
             self._parser.set_dangerous_leniencies(**_LENIENT)
         try:
@@ -165,7 +175,7 @@ class ResponseParser:
             self._remember(data, len(body))
         if body:
             self._bare_bytes = 0
-        if self._is_over():
+        if self._is_over() and not self.may_be_reused:
             self._parser = None
         return body
 
@@ -206,6 +216,7 @@ class ResponseParser:
             error: the error that broke the connection; None if the upstream closed it.
             was_sent: whether the request had been written completely.
         """
+        self._parser = None  # it refers to this object
         if self._is_over():
             return
         if not was_sent and not self._bare_bytes:
@@ -216,7 +227,6 @@ class ResponseParser:
             self.is_complete = True
         else:
             self._fail(Truncated("the body broke off"), error)
-        self._parser = None
 
     def _parse(self, parser: httptools.HttpResponseParser, data: bytes) -> None:
         room = HEADER_BYTES - self._bare_bytes
