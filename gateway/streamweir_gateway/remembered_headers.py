@@ -21,7 +21,7 @@ MOST_RESULTS: Final = 16
 
 
 class Memo(dict[Hashable, Any]):
-    """Caches results that depend only on their key and on the headers of a request other than `VARYING`.
+    """Caches results that depend only on their key, the connection, and the headers other than `VARYING`.
 
     A key is the object that computed the result, or a tuple of this object and more values. The memo is kept
     as long as the connection.

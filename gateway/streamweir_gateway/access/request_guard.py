@@ -8,10 +8,11 @@ Source: the configuration contract (`auth`, `rate_limit`, `cors`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streamweir.codec.dialect import Dialect
@@ -28,7 +29,6 @@ from streamweir_gateway.access.edge_middleware import PRIVATE, RELAYS_ALL
 from streamweir_gateway.access.foreign_pages import ForeignPages
 from streamweir_gateway.access.identification import Identification
 from streamweir_gateway.access.keys import KEY_HEADERS, has_key, without_headers
-from streamweir_gateway.access.rate_limit import RateLimiter
 from streamweir_gateway.access.relayed_preflight import serve_preflight
 from streamweir_gateway.access.request_rates import RequestRates
 from streamweir_gateway.config import EndpointConfig, GatewayConfig
@@ -46,8 +46,8 @@ __all__ = ["RequestGuard"]
 _NOT_LET_IN: Final = frozenset({"FORBIDDEN", "UNAUTHENTICATED"})
 
 
-class _Place(NamedTuple):
-    """The facts that follow from the method and the path of a request.
+class _Place(Struct, frozen=True):
+    """The facts that follow from the method, the path, the headers and the connection of a request.
 
     It is remembered, with the check of the sender, for requests with equal headers on one connection.
     """
@@ -56,12 +56,12 @@ class _Place(NamedTuple):
     """The route that serves the request; None without such a route."""
     routes: Sequence[Route]
     """That route; without it, the routes of the path for other methods."""
-    is_private: bool
-    """Whether the response depends on the caller."""
     is_open: bool
     """Whether no key is required."""
     is_judged_there: bool
     """Whether a whole service is behind the route, which checks its requests itself."""
+    state: Mapping[str, Any]
+    """What inner and outer layers are told in the `state` of the request."""
 
     @property
     def has_values(self) -> bool:
@@ -121,14 +121,12 @@ class RequestGuard:
         key = self, scope["method"], scope["path"], scope.get("raw_path"), scope.get("root_path")
         known: _Place | None = None if memo is None else memo.get(key)
         place = known or self._place(scope)
-        found, routes, state = place.found, place.routes, scope["state"]
-        state["client"] = client_address(scope, self._trusted)
-        state[PRIVATE] = place.is_private
+        found, routes = place.found, place.routes
+        scope["state"].update(place.state)
         try:
             offer = None if known is not None else self._checked_sender(scope, place)
             if known is None and memo is not None and offer is None and not place.has_values:
                 memo.put(key, place)
-            state[RELAYS_ALL] = place.is_judged_there
             if self._cors is not None and is_preflight(scope):
                 methods = methods_of(self._table.routes_at(path_within(scope), raw_path_of(scope)))
                 preflight = partial(self._cors.preflight, scope["headers"], methods)
@@ -147,7 +145,8 @@ class RequestGuard:
         """Count a request in the store of rates, then serve it or refuse it."""
         route, scope, caller = admitted
         try:
-            await self._rates.count_shared(_client(scope), route, _rate(caller), scope["method"])
+            rate = None if caller is None else caller.rate
+            await self._rates.count_shared(_client(scope), route, rate, scope["method"])
         except Refusal as refusal:
             await self._refuse(scope, [route], refusal, send)
         else:
@@ -158,7 +157,12 @@ class RequestGuard:
         found = self._table.find(scope["method"], path, raw_path)
         routes = [found.route] if found is not None else self._table.routes_at(path, raw_path)
         is_judged_there = found is not None and found.route.relays_all
-        return _Place(found, routes, self._is_private(path), self._is_open(routes), is_judged_there)
+        state = {
+            "client": client_address(scope, self._trusted),
+            PRIVATE: self._is_private(path),
+            RELAYS_ALL: is_judged_there,
+        }
+        return _Place(found, routes, self._is_open(routes), is_judged_there, state)
 
     def _checked_sender(self, scope: Scope, place: _Place) -> OfferedKey | None:
         """Check the program or page that sends a request; return the offer of a handshake, else None.
@@ -204,7 +208,7 @@ class RequestGuard:
             raise _nothing_here(routes)
         if caller is not None:
             caller.check_room()
-        rate = _rate(caller)
+        rate = None if caller is None else caller.rate
         if not self._rates.is_shared and (rate is not None or self._rates.has_limits):
             self._rates.count(_client(scope), found.route, rate, scope["method"])
         scope["path_params"] = found.path_params
@@ -332,10 +336,6 @@ def _needs_no_key(route: Route, identification: Identification, headers: HeaderL
 
 def _passes_cookies(endpoint: EndpointConfig) -> bool:
     return endpoint.relays_all or "cookie" in map(str.lower, endpoint.forward_headers)
-
-
-def _rate(caller: CallerLimits | None) -> RateLimiter | None:
-    return None if caller is None else caller.rate
 
 
 def _client(scope: Scope) -> str:

@@ -45,8 +45,11 @@ class ClientConnection:
     @staticmethod
     def of(scope: Scope) -> ClientConnection:
         """Return the connection on which the request with this scope arrived."""
-        given = scope.get("extensions", {}).get(CONNECTION_EXTENSION)
-        return given if isinstance(given, ClientConnection) else ClientConnection()
+        try:
+            given: ClientConnection = scope["extensions"][CONNECTION_EXTENSION]
+        except KeyError:
+            return ClientConnection()
+        return given
 
     def whole_body(self, receive: Receive) -> bytes | None:
         """Return the rest of the request's body, if all of it has arrived; it is then taken.

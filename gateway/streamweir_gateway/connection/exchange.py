@@ -121,14 +121,17 @@ class HttpExchange(ClientConnection):
 
     async def run(self, app: ASGIApp, scope: Scope) -> None:
         """Run the application for this request, until it returns."""
+        is_told = True
         try:
             await app(scope, self.receive, self.send)
-            if self._is_unanswered() and not self._is_broken_off:
-                logger.error("the application ended before its response")
+            is_told = self._is_broken_off
         except Exception:
             logger.exception("the application failed")
         finally:
-            self._server.on_return(self, is_answered=not self._is_unanswered())
+            is_answered = self._is_answered()
+            if not is_answered and not is_told:
+                logger.error("the application ended before its response")
+            self._server.on_return(self, is_answered=is_answered)
 
     # --- what the connection reports ----------------------------------------------------------------------
 
@@ -277,9 +280,9 @@ class HttpExchange(ClientConnection):
         """Return whether too many bytes came after a whole request: only a handshake may have some."""
         return self._is_whole and self.refused is not None
 
-    def _is_unanswered(self) -> bool:
-        is_complete = self._response.state is ResponseState.COMPLETE
-        return not is_complete and not self.is_lost and not self._is_switched
+    def _is_answered(self) -> bool:
+        """Return whether nobody waits for the response any longer."""
+        return self._response.state is ResponseState.COMPLETE or self.is_lost or self._is_switched
 
     def _is_over(self) -> bool:
         return self.is_lost or self._response.state is ResponseState.COMPLETE

@@ -29,6 +29,9 @@ __all__ = [
     "Shape",
 ]
 
+MOST_NOTED: Final = 256
+"""The most observations that wait to be counted."""
+
 _COUNTS: Final = "_counts"
 _SUMS: Final = "_sums"
 _ENDPOINT, _BOUND = "endpoint", "le"
@@ -83,37 +86,40 @@ class SecondsCounts:
 
     Args:
         bounds: the bounds of the buckets.
-
-    Attributes:
-        number: the number of all observations.
     """
 
-    __slots__ = ("_bounds", "_counts", "_seconds", "number")
+    __slots__ = ("_bounds", "_counts", "_noted", "_seconds")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        self.number = 0
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self._seconds = 0.0
+        self._noted: list[float] = []
+        """The observations that are not in the counts yet: many together cost less."""
 
     def note(self, seconds: float) -> None:
         """Count one observation."""
-        self.number += 1
-        self._counts[bisect_left(self._bounds, seconds)] += 1
-        self._seconds += seconds
+        self._noted.append(seconds)
+        if len(self._noted) >= MOST_NOTED:
+            self._count()
+
+    def _count(self) -> None:
+        for seconds in self._noted:
+            self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._seconds += sum(self._noted)
+        self._noted.clear()
 
     def add(self, counts: Sequence[int], seconds: float) -> None:
         """Add the observations of a stream: the number in each bucket, and the sum of the seconds."""
-        self.number += sum(counts)
         self._counts = [before + count for before, count in zip(self._counts, counts, strict=True)]
         self._seconds += seconds
 
     def move_to(self, histogram: HistogramOfEndpoint) -> None:
         """Add the observations to a histogram, and reset the counts."""
-        if self.number:
+        self._count()
+        if any(self._counts):
             histogram.add(self._counts, self._seconds)
-            self.number, self._seconds = 0, 0.0
-            self._counts = [0] * len(self._counts)
+            self._counts, self._seconds = [0] * len(self._counts), 0.0
 
 
 class HistogramOfEndpoint:

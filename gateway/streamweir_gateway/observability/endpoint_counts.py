@@ -37,6 +37,9 @@ class EndpointSeries(NamedTuple):
 class EndpointCounts:
     """Adds up the numbers of the streams of one endpoint.
 
+    Attributes:
+        opened: the number of streams that have begun, less those that have ended, since the last sum.
+
     Args:
         series: gets the sums.
     """
@@ -47,25 +50,21 @@ class EndpointCounts:
         "_events",
         "_first_events",
         "_gaps",
-        "_open",
         "_series",
         "_upstream_bytes",
+        "opened",
     )
 
     def __init__(self, series: EndpointSeries) -> None:
         self._series: Final = series
-        self._open = self._events = self._upstream_bytes = self._client_bytes = 0
+        self.opened = self._events = self._upstream_bytes = self._client_bytes = 0
         self._first_events = SecondsCounts(FIRST_EVENT.bounds)
         self._durations = SecondsCounts(DURATION.bounds)
         self._gaps = SecondsCounts(EVENT_GAP.bounds)
 
-    def stream_opened(self) -> None:
-        """Count a stream that has begun."""
-        self._open += 1
-
     def stream_ended(self, record: RequestRecord) -> None:
         """Count the stream of a request that has ended."""
-        self._open -= 1
+        self.opened -= 1
         self._events += record.events or 0
         self._upstream_bytes += record.bytes_in or 0
         self._client_bytes += record.bytes_out or 0
@@ -79,8 +78,8 @@ class EndpointCounts:
     def move_to_metrics(self) -> None:
         """Add the sums to the metrics, and reset them."""
         series = self._series
-        if self._open:
-            series.open.inc(self._open)
+        if self.opened:
+            series.open.inc(self.opened)
         for counter, amount in (
             (series.events, self._events),
             (series.upstream_bytes, self._upstream_bytes),
@@ -88,7 +87,7 @@ class EndpointCounts:
         ):
             if amount:
                 counter.inc(amount)
-        self._open = self._events = self._upstream_bytes = self._client_bytes = 0
+        self.opened = self._events = self._upstream_bytes = self._client_bytes = 0
         self._first_events.move_to(series.first_event)
         self._durations.move_to(series.duration)
         self._gaps.move_to(series.gaps)

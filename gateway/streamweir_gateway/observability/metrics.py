@@ -7,6 +7,7 @@ configuration, or words of the protocol's closed lists. A text of a client or up
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from typing import Final, Literal, TypeAlias
@@ -143,9 +144,9 @@ class Metrics:
             self._counters["config_reloads"].labels(outcome)
         self._served: str | None = None
         self._of_endpoint: dict[str, EndpointCounts] = {}
-        self._outcomes: dict[_Outcome, int] = {}
+        self._outcomes: defaultdict[_Outcome, int] = defaultdict(int)
         """The numbers of requests that are not in the counters yet, by all that is the same in them."""
-        self._waiting: dict[tuple[str, tuple[str | None, ...]], int] = {}
+        self._waiting: defaultdict[tuple[str, tuple[str | None, ...]], int] = defaultdict(int)
         """Other amounts that are not in the counters yet, by the name and labels of the counter."""
         self._is_shared = is_shared()
         self._is_timer_set = False
@@ -161,12 +162,12 @@ class Metrics:
         self._is_timer_set = False
         for counts in self._of_endpoint.values():
             counts.move_to_metrics()
-        outcomes, self._outcomes = self._outcomes, {}
+        outcomes, self._outcomes = self._outcomes, defaultdict(int)
         for (endpoint, status, code, model, key, upstream, reason), number in outcomes.items():
             self._add("requests", (endpoint, _shown(status), code, model, key), number)
             if reason is not None:
                 self._add("streams", (endpoint, upstream, reason), number)
-        waiting, self._waiting = self._waiting, {}
+        waiting, self._waiting = self._waiting, defaultdict(int)
         for (name, labels), amount in waiting.items():
             self._add(name, labels, amount)
 
@@ -177,9 +178,10 @@ class Metrics:
     def stream_opened(self, record: RequestRecord) -> None:
         """Count a stream that begins."""
         if not record.is_open:
-            self._endpoint(record.endpoint or NO_ENDPOINT).stream_opened()
+            self._endpoint(record.endpoint or NO_ENDPOINT).opened += 1
             record.is_open = True
-            self._flush_soon()
+            if self._is_shared:
+                self._flush_soon()
 
     def request_ended(self, record: RequestRecord) -> None:
         """Count a request that has ended, and its stream if it had one."""
@@ -193,8 +195,7 @@ class Metrics:
             if record.repairs:
                 self._count("tool_repairs", (endpoint, record.upstream), record.repairs)
         code = None if record.code is None else _bounded(record.code)
-        outcome = endpoint, record.status, code, model, key, record.upstream, reason
-        self._outcomes[outcome] = self._outcomes.get(outcome, 0) + 1
+        self._outcomes[endpoint, record.status, code, model, key, record.upstream, reason] += 1
         if record.turns:
             for result, number in record.turns.items():
                 self._count("turns", (endpoint, result), number)
@@ -204,13 +205,14 @@ class Metrics:
             self._count("tokens", (endpoint, model, key, "prompt"), record.prompt_tokens)
         if record.completion_tokens:
             self._count("tokens", (endpoint, model, key, "completion"), record.completion_tokens)
-        self._flush_soon()
+        if self._is_shared:
+            self._flush_soon()
 
     def request_relayed(self, endpoint: str, status: int) -> None:
         """Count a relayed request that has ended without a stream and without a failure."""
-        outcome = endpoint, status, None, None, None, None, None
-        self._outcomes[outcome] = self._outcomes.get(outcome, 0) + 1
-        self._flush_soon()
+        self._outcomes[endpoint, status, None, None, None, None, None] += 1
+        if self._is_shared:
+            self._flush_soon()
 
     def retried(self, upstream: str) -> None:
         """Count a retry at an upstream."""
@@ -268,15 +270,14 @@ class Metrics:
         self._gauges["breaker_state"].labels(upstream).set(_BREAKER[state])
 
     def _count(self, name: str, labels: tuple[str | None, ...], amount: int = 1) -> None:
-        key = name, labels
-        self._waiting[key] = self._waiting.get(key, 0) + amount
+        self._waiting[name, labels] += amount
 
     def _add(self, name: str, labels: Iterable[str | None], amount: int) -> None:
         self._counters[name].labels(*[label or "" for label in labels]).inc(amount)
 
     def _flush_soon(self) -> None:
-        """Put the waiting numbers into the metrics soon, if another process shows them."""
-        if not self._is_shared or self._is_timer_set:
+        """Put the waiting numbers into the metrics soon, because another process shows them."""
+        if self._is_timer_set:
             return
         try:
             loop = asyncio.get_running_loop()

@@ -136,10 +136,13 @@ class RequestRecord(Struct):
             request_lost: the names of fields of the client's request that the upstream cannot take.
             turns: the numbers of turns that were restored, carried, lost or mended; those of 0 are left out.
         """
-        self.turns = {**turns} or None
+        if self.attempts:
+            self.turns = self.upstream_status = self.close_code = self.bytes_in = self.request_lost = None
+        if turns:
+            self.turns = {**turns}
+        if request_lost:
+            self.request_lost = [*request_lost]
         self.upstream = upstream
-        self.upstream_status = self.close_code = self.bytes_in = None
-        self.request_lost = [*request_lost] or None
         self.attempts = number = (self.attempts or 0) + 1
         return number
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Final, cast
 
 from .failures import NotSent
-from .header_fields import keep_alive_seconds
 from .http1 import ResponseParser, announced_length
 from .lingering import Lingering
 from .request import OnInterim, RequestStream
@@ -231,7 +230,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def keep_alive_seconds(self, longest: float) -> float:
         """Return the seconds for which the upstream promises to keep this open; `longest` by default."""
-        return longest if self._parser is None else keep_alive_seconds(self._parser.fields, longest)
+        return longest if self._parser is None else min(longest, self._parser.fields.keep_alive)
 
     def end_exchange(self) -> None:
         """Forget the response."""

@@ -9,9 +9,10 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from math import inf
 from typing import Final
 
-__all__ = ["HeaderFields", "codings_of", "has_explicit_end", "header_fields", "keep_alive_seconds"]
+__all__ = ["HeaderFields", "codings_of", "has_explicit_end", "header_fields"]
 
 _CONTENT_TYPE: Final = b"content-type"
 _KEEP_ALIVE_TIMEOUT: Final = re.compile(rb"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
@@ -34,6 +35,13 @@ class HeaderFields(dict[bytes, bytes]):
         transfer = codings_of(self.get(b"transfer-encoding"))
         content = codings_of(self.get(b"content-encoding"))
         return (*content, *(coding for coding in transfer if coding != "chunked"))
+
+    @cached_property
+    def keep_alive(self) -> float:
+        """The seconds in the Keep-Alive header; infinite if the header promises none."""
+        value = self.get(b"keep-alive")
+        match = None if value is None else _KEEP_ALIVE_TIMEOUT.search(value)
+        return inf if match is None else float(match[1])
 
 
 def header_fields(headers: Sequence[tuple[bytes, bytes]]) -> HeaderFields:
@@ -67,10 +75,3 @@ def has_explicit_end(fields: Mapping[bytes, bytes]) -> bool:
     if codings := codings_of(fields.get(b"transfer-encoding")):
         return codings[-1] == "chunked"
     return b"content-length" in fields
-
-
-def keep_alive_seconds(fields: Mapping[bytes, bytes], longest: float) -> float:
-    """Return the `timeout` of the Keep-Alive header; `longest` if the header is missing or says more."""
-    value = fields.get(b"keep-alive")
-    match = None if value is None else _KEEP_ALIVE_TIMEOUT.search(value)
-    return longest if match is None else min(longest, float(match[1]))

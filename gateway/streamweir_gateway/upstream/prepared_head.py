@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple, Self
+from typing import Self
 
 from msgspec import Struct
 
@@ -45,7 +45,7 @@ class PreparedHead(Struct, frozen=True):
         return b"%bContent-Length: %d\r\n\r\n" % (self.head, len(request.body))
 
 
-class HeadTemplate(NamedTuple):
+class HeadTemplate(Struct, frozen=True):
     """The common part of requests with a body.
 
     Attributes:
