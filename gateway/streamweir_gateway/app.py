@@ -6,7 +6,7 @@ Any ASGI server can run it. Features of the gateway's own server are in `connect
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import Any
@@ -141,13 +141,14 @@ class GatewayApp:
     """The outermost application: passes requests to one inner application, and lifespan messages to another.
 
     Attributes:
+        requests: serves HTTP.
         admin: serves only the gateway's own paths, for a separate address.
         admissions: the admissions of the upstreams.
         shortcut: takes requests that need no task; None: every request needs a task.
         until_idle: waits until no request is open.
 
     Args:
-        requests: serves HTTP.
+        requests: becomes the attribute.
         admin: becomes the attribute.
         others: starts and stops the gateway, and refuses WebSockets.
         taskless: takes the requests that are relayed without a task; None: every request needs a task.
@@ -167,16 +168,12 @@ class GatewayApp:
         self.shortcut: Shortcut | None = taskless
         self.admin = admin
         self.until_idle = requests.until_idle
-        self._requests = requests
+        self.requests = requests
         self._others = others
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request. Servers take an application for ASGI 2 if this is no coroutine function."""
-        await self.serve(scope, receive, send)
-
-    def serve(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Return the awaitable that serves one request: one more would be kept as long as its stream."""
-        return (self._requests if scope["type"] == "http" else self._others)(scope, receive, send)
+        await (self.requests if scope["type"] == "http" else self._others)(scope, receive, send)
 
     async def settle(self) -> None:
         """Stop relaying requests without a task; return when each open request has a task."""

@@ -84,10 +84,10 @@ class TraceContext(Struct, frozen=True):
 
 def settled_trace_context(scope: Scope) -> TraceContext:
     """Return the trace context of a request: the same object at each call."""
-    state = scope.setdefault("state", {})
-    context: TraceContext | None = state.get(TRACE_CONTEXT)
-    if context is None:
-        context = state[TRACE_CONTEXT] = trace_context_of(scope["headers"])
+    try:
+        context: TraceContext = scope["state"][TRACE_CONTEXT]
+    except KeyError:
+        context = scope.setdefault("state", {})[TRACE_CONTEXT] = trace_context_of(scope["headers"])
     return context
 
 
@@ -131,35 +131,22 @@ def _tracestate(states: list[bytes]) -> str:
     return ",".join(members)
 
 
-class _RandomDigits:
-    """Random hexadecimal digits, drawn from the system in large pieces, and anew in a forked process."""
-
-    __slots__ = ("_at", "_digits")
-
-    def __init__(self) -> None:
-        self._digits = ""
-        self._at = 0
-
-    def forget(self) -> None:
-        """Drop the digits that have not been returned yet."""
-        self._digits, self._at = "", 0
-
-    def take(self, number: int) -> str:
-        """Return `number` digits that no other call returns."""
-        if self._at + number > len(self._digits):
-            self._digits, self._at = os.urandom(_DRAWN * _ID_BYTES).hex(), 0
-        begin, self._at = self._at, self._at + number
-        return self._digits[begin : self._at]
-
-
-_DIGITS: Final = _RandomDigits()
+_drawn: list[str] = []
+"""Random hexadecimal digits for requests to come, drawn for many at once, and anew in a forked process."""
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_DIGITS.forget)
+    os.register_at_fork(after_in_child=_drawn.clear)
+
+
+def _digits() -> str:
+    """Return the digits for the ids of one request, which no other call returns."""
+    if not _drawn:
+        _drawn.extend(os.urandom(_DRAWN * _ID_BYTES).hex(" ", _ID_BYTES).split(" "))
+    return _drawn.pop()
 
 
 def new_request_id() -> str:
     """Return a new id for a request that has no id."""
-    return f"req_{_DIGITS.take(32)}"
+    return f"req_{_digits()[:32]}"
 
 
 def ids_of(headers: HeaderList) -> tuple[str, TraceContext]:
@@ -171,10 +158,10 @@ def ids_of(headers: HeaderList) -> tuple[str, TraceContext]:
 
 def new_ids() -> tuple[str, TraceContext]:
     """Return a new id for a request that has no id, and the context of a new trace."""
-    digits = _DIGITS.take(2 * _ID_BYTES)
+    digits = _digits()
     return f"req_{digits[:32]}", TraceContext(digits[32:64], digits[64:])
 
 
 def _random_id(length: int) -> str:
     """Return `length` random bytes as hexadecimal digits. The invalid id of zeros occurs once in 2^64."""
-    return _DIGITS.take(2 * length)
+    return _digits()[: 2 * length]

@@ -31,8 +31,9 @@ class Application(Protocol):
     admin: ASGIApp
     shortcut: Shortcut | None
 
-    def serve(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Serve one request."""
+    @property
+    def requests(self) -> ASGIApp:
+        """The application for all HTTP requests."""
 
     async def settle(self) -> None:
         """Stop serving requests without a task; return when every open request has a task."""
@@ -59,16 +60,16 @@ class Generations:
         self._first = first
         self._on_stop = on_stop
         self._current: _Generation | None = None
-        self._serve: ASGIApp | None = None
+        self._requests: ASGIApp | None = None
         self.shortcut: Shortcut | None = None
         self._old: set[asyncio.Task[None]] = set()
         self._others = Router(lifespan=self._lifespan)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request. As a coroutine function, every stream would keep one more coroutine."""
-        if self._serve is None or scope["type"] == "lifespan":
+        if self._requests is None or scope["type"] != "http":
             return self._others(scope, receive, send)
-        return self._serve(scope, receive, send)
+        return self._requests(scope, receive, send)
 
     def admin(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve a request at the admin address."""
@@ -86,7 +87,7 @@ class Generations:
         if self._current is not None:
             await self._current.app.settle()
         old, self._current = self._current, new
-        self._serve, self.shortcut = app.serve, app.shortcut
+        self._requests, self.shortcut = app.requests, app.shortcut
         if old is not None:
             task = asyncio.create_task(old.finish())
             self._old.add(task)
