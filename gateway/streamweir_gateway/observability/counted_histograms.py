@@ -29,7 +29,7 @@ __all__ = [
     "Shape",
 ]
 
-MOST_NOTED: Final = 256
+MOST_NOTED: Final = 32
 """The most observations that wait to be counted."""
 
 _COUNTS: Final = "_counts"

@@ -175,7 +175,7 @@ class ResponseParser:
             self._remember(data, len(body))
         if body:
             self._bare_bytes = 0
-        if self._is_over() and not self.may_be_reused:
+        if not self.may_be_reused and self._is_over():
             self._parser = None
         return body
 

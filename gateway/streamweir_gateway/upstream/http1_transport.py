@@ -49,7 +49,7 @@ class Http1Transport:
             return await send_handshake(
                 request, context, connect_timeout=connect_timeout, on_connected=on_connected
             )
-        pool, head = self._pool(request.origin), _head_of(request)
+        pool, head = self._pools.get(request.origin) or self._new_pool(request.origin), _head_of(request)
         kept = pool.take_kept() if request.stream is None else None
         while True:
             connection = kept or await pool.connect(connect_timeout)
@@ -89,11 +89,9 @@ class Http1Transport:
         for pool in self._pools.values():
             pool.close()
 
-    def _pool(self, origin: Origin) -> ConnectionPool:
-        pool = self._pools.get(origin)
-        if pool is None:
-            context = self._tls() if origin.scheme == "https" else None
-            pool = self._pools[origin] = ConnectionPool(origin.host, origin.port, context)
+    def _new_pool(self, origin: Origin) -> ConnectionPool:
+        context = self._tls() if origin.scheme == "https" else None
+        pool = self._pools[origin] = ConnectionPool(origin.host, origin.port, context)
         return pool
 
     def _tls(self) -> ssl.SSLContext:

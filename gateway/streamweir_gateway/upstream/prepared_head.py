@@ -9,7 +9,7 @@ from typing import Self
 from msgspec import Struct
 
 from .http1 import request_head
-from .request import Origin, UpstreamRequest
+from .request import UpstreamRequest
 
 __all__ = ["HeadTemplate", "PreparedHead", "media_types_of"]
 
@@ -18,29 +18,25 @@ class PreparedHead(Struct, frozen=True):
     """The head of one request in its written form; the body may still change.
 
     Attributes:
-        method: the method of the request.
-        origin: the origin of the request.
-        target: the target of the request.
+        common: a request with the same method, origin and target.
         headers: the list of its headers; a request with this list object has this head.
         head: the request line and the headers, without `Content-Length` and the empty line.
         media_types: the values of its `Content-Type` headers.
     """
 
-    method: str
-    origin: Origin
-    target: str
+    common: UpstreamRequest
     headers: list[tuple[str, str]]
     head: bytes
     media_types: Sequence[str]
 
     def of(self, request: UpstreamRequest) -> bytes | None:
         """Return the whole head of a request; None if more than the body differs from this request."""
-        is_own = (
-            request.headers is self.headers
-            and request.target is self.target
-            and request.origin is self.origin
-        )
-        if not is_own or request.method != self.method or request.stream is not None or request.relayed:
+        common = self.common
+        if request.headers is not self.headers or request.stream is not None or request.relayed:
+            return None
+        if request.target is not common.target or request.origin is not common.origin:
+            return None
+        if request.method != common.method:
             return None
         return b"%bContent-Length: %d\r\n\r\n" % (self.head, len(request.body))
 
@@ -84,7 +80,7 @@ class HeadTemplate(Struct, frozen=True):
         headers = [*common.headers, *others]
         lines = "%s: %s\r\n" * len(others) % (*chain.from_iterable(others),)
         head = self.lines + lines.encode("latin-1")
-        prepared = PreparedHead(common.method, common.origin, common.target, headers, head, self.media_types)
+        prepared = PreparedHead(common, headers, head, self.media_types)
         return UpstreamRequest(
             common.method, common.origin, common.target, headers, common.body, prepared=prepared
         )

@@ -56,6 +56,9 @@ class UpstreamResponse:
         "status",
     )
 
+    _pieces: Iterator[bytes]
+    """The decoded pieces of the last read, if there is a decoder."""
+
     def __init__(self, response: TransportResponse) -> None:
         self.status = response.status
         self.headers = response.headers
@@ -69,7 +72,6 @@ class UpstreamResponse:
         self._body = response.body
         self._is_begun = False
         self._decoder: BodyDecoder | None = None
-        self._pieces = _NO_PIECES
 
     def read(self) -> Coroutine[Any, Any, bytes]:
         """Return the decoded bytes of one read; empty at the end of the body.
@@ -89,6 +91,7 @@ class UpstreamResponse:
         if self._codings:
             with self._own_failures():
                 self._decoder = body_decoder(", ".join(self._codings))
+            self._pieces = _NO_PIECES
 
     @property
     def is_over(self) -> bool:
