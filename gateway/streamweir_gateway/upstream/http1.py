@@ -158,7 +158,7 @@ class ResponseParser:
         is_first, self._is_begun = not self._is_begun, True
         if is_first:
             if isinstance(self._expected, StreamHead):
-                self._begin(self._expected, data)
+                data = self._begin(self._expected, data)
             elif self._expected is not None and (whole := self._take(self._expected, data)) is not None:
                 return whole
         if self._parser is None:
@@ -191,11 +191,14 @@ class ResponseParser:
             self.is_complete = self.may_be_reused = True
         return body
 
-    def _begin(self, expected: StreamHead, data: bytes) -> None:
-        """Take the expected head, if `data` begins with it. llhttp reads it too, to find the chunks."""
-        if data.startswith(expected.head) and not self.is_head:
-            _, self.status, headers, self.fields = self.stream_head = expected
-            self.headers = [*headers]
+    def _begin(self, expected: StreamHead, data: bytes) -> bytes:
+        """Take the expected head, if `data` begins with it; return what llhttp reads to find the chunks."""
+        head, status, headers, fields, framing = expected
+        rest = data.removeprefix(head)
+        if self.is_head or len(rest) == len(data):
+            return data
+        self.stream_head, self.status, self.headers, self.fields = expected, status, [*headers], fields
+        return framing + rest
 
     def _remember(self, data: bytes, body_size: int) -> None:
         """Remember the head in the first read for the next response."""

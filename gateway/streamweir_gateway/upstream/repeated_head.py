@@ -21,6 +21,10 @@ MOST_SHARED: Final = 64
 """The most heads of streams that are shared. Many differ in the second of their `Date`."""
 
 _END: Final = b"\r\n\r\n"
+_FRAMING: Final = frozenset(
+    {b"connection", b"proxy-connection", b"content-length", b"transfer-encoding", b"upgrade"}
+)
+"""Headers that the parser obeys."""
 
 
 class RepeatedHead:
@@ -80,12 +84,14 @@ class StreamHead(NamedTuple):
         status: the status of the response.
         headers: the headers in the order and spelling of the wire.
         fields: the same headers by name.
+        framing: a short head that frames the same body and leaves the connection open or closed likewise.
     """
 
     head: bytes
     status: int
     headers: Headers
     fields: HeaderFields
+    framing: bytes
 
 
 _shared: dict[bytes, StreamHead] = {}
@@ -109,5 +115,7 @@ def stream_head(data: bytes, status: int, headers: Headers, fields: HeaderFields
     if (shared := _shared.get(head)) is None:
         if len(_shared) >= MOST_SHARED:
             _shared.clear()
-        shared = _shared[head] = StreamHead(head, status, headers, fields)
+        kept = [b"%b: %b\r\n" % header for header in headers if header[0].lower() in _FRAMING]
+        framing = b"".join((head[: head.find(b"\r\n") + 2], *kept, b"\r\n"))
+        shared = _shared[head] = StreamHead(head, status, headers, fields, framing)
     return shared

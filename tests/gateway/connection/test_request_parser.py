@@ -104,6 +104,7 @@ def test_requests_come_out_as_they_went_in_wherever_they_are_cut(
     assert received.bodies == [request.body for request in requests]
     assert received.ended == len(requests)
     assert parser.state is RequestState.WHOLE
+    assert parser.body_bytes == 0, "the next head would get the time of this body"
 
 
 BLOCKS = [

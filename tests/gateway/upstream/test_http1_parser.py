@@ -56,7 +56,16 @@ WHOLE = [
     b"HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n4\r\n\r\n\r\n\r\n" + LAST_CHUNK,
     SSE.replace(b"200 OK", b"404 No") + chunk(b"one") + LAST_CHUNK,
     SSE.replace(b"200 OK", b"500 No") + chunk(b"one") + LAST_CHUNK,
-    SSE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + chunk(b"one") + LAST_CHUNK,
+    *(
+        SSE.replace(b"\r\n\r\n", b"\r\n%b\r\n\r\n" % lines) + chunk(b"one") + LAST_CHUNK
+        for lines in (
+            b"Connection: close",
+            b"proxy-connection: close",
+            b"CONNECTION: Keep-Alive, x",
+            b"Connection: Upgrade\r\nUpgrade: h2c",
+            b"Content-Length: 3",
+        )
+    ),
     HINTS + SSE + chunk(b"one") + LAST_CHUNK,
     *RESPONSES,
 ]
