@@ -145,7 +145,6 @@ class HttpProtocol(asyncio.Protocol):
         del exc
         context, running = self._context, self._running
         context.connections.discard(self)
-        context.idle.discard(self)
         self._release()
         if running is not None:
             running.lose()
@@ -269,6 +268,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _release(self) -> None:
         """Stop the clocks, and drop references that would form cycles and outlive the connection."""
+        self._context.idle.discard(self)
         if self._closing is not None:
             self._closing.cancel()
         self._clock.stop()
