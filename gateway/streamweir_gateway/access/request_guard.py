@@ -61,7 +61,7 @@ class _Place(Struct, frozen=True):
     is_judged_there: bool
     """Whether a whole service is behind the route, which checks its requests itself."""
     state: Mapping[str, Any]
-    """What inner and outer layers are told in the `state` of the request."""
+    """The values for other layers in the `state` of the request."""
 
     @property
     def has_values(self) -> bool:

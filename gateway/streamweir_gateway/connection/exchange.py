@@ -121,15 +121,15 @@ class HttpExchange(ClientConnection):
 
     async def run(self, app: ASGIApp, scope: Scope) -> None:
         """Run the application for this request, until it returns."""
-        is_told = True
+        is_due = False
         try:
             await app(scope, self.receive, self.send)
-            is_told = self._is_broken_off
+            is_due = not self._is_broken_off
         except Exception:
             logger.exception("the application failed")
         finally:
             is_answered = self._is_answered()
-            if not is_answered and not is_told:
+            if is_due and not is_answered:
                 logger.error("the application ended before its response")
             self._server.on_return(self, is_answered=is_answered)
 
@@ -281,7 +281,7 @@ class HttpExchange(ClientConnection):
         return self._is_whole and self.refused is not None
 
     def _is_answered(self) -> bool:
-        """Return whether nobody waits for the response any longer."""
+        """Return whether no response is due any more."""
         return self._response.state is ResponseState.COMPLETE or self.is_lost or self._is_switched
 
     def _is_over(self) -> bool:
