@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,6 +83,9 @@ async def recording(folder: Path, capture: str) -> AsyncIterator[Console]:
         yield c
 
 
+BATCHES = count(1)
+
+
 class Told(NamedTuple):
     """One stream: what its client got, its row and its capture."""
 
@@ -98,12 +102,13 @@ def lines_of(file: bytes) -> list[dict[str, Any]]:
 async def asked(console: Console, names: Iterable[str], *headers: tuple[str, str]) -> list[Told]:
     """Ask for recorded streams, one after another, and for their captures."""
     answers: dict[str, tuple[str, Answer]] = {}
+    batch = f"r-{next(BATCHES)}-"
     for number, name in enumerate(names):
-        request_id = f"r-{id(answers)}-{number}"
+        request_id = f"{batch}{number}"
         given = [("X-Stream", name), ("X-Request-Id", request_id), *headers]
         answers[request_id] = name, await console.call(endpoint_of(STREAMS[name]), headers=given)
     await console.row(request_id=request_id, state="ended")
-    rows = await console.rows(state="ended", limit=2000, q=f"r-{id(answers)}-")
+    rows = await console.rows(state="ended", limit=2000, q=batch)
     assert [row["request_id"] for row in reversed(rows)] == [*answers]
     return [Told(*answers[row["request_id"]], row, await console.file(row["id"])) for row in rows]
 
