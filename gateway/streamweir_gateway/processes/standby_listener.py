@@ -25,11 +25,12 @@ class StandbyListener:
     long, hangs, or is started again.
 
     Args:
-        listener: the socket, which listens and does not block.
+        listener: the socket, which listens. It does not block from now on.
         protocol: makes the protocol object of a connection.
     """
 
     def __init__(self, listener: socket.socket, protocol: Callable[[], asyncio.Protocol]) -> None:
+        listener.setblocking(False)
         self._listener = listener
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
