@@ -157,8 +157,9 @@ def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
 
 def token_counts(summary: Mapping[str, Any]) -> dict[str, int]:
     """Return the token counts of a summary; a missing third count is computed from the other two."""
-    known = split_summary({name: summary.get(name) for name in _TOKENS})[0]
-    return {name: count for name, count in known.items() if name in _TOKENS}
+    if _ALL_TOKENS.isdisjoint(summary):
+        return {}
+    return split_summary({name: summary.get(name) for name in _TOKENS})[0]
 
 
 def _with_third_count(known: dict[str, Any]) -> dict[str, Any]:

@@ -103,7 +103,8 @@ class TextDeduplication:
         if kind is ToolCallStart or kind is ToolCallEnd:
             self._tools += 1
         elif kind is SessionEnd or (kind is Error and event.terminal):  # type: ignore[union-attr]
-            return (*self._complete_all(), event)
+            ends = self._complete_all()
+            return (*ends, event) if ends else None
         return None
 
     def _text(self, event: Content | Thinking) -> Iterable[Event] | None:
@@ -125,7 +126,8 @@ class TextDeduplication:
             return self._whole(event, message)
         if type(event) is Content:
             if event.op == "replace":
-                return self._replace(event, message)
+                new = None if self._full_text == "replace" else message.all.new_part(event.content)
+                return self._replacement(event, message) if new is None else self._settle(event, message, new)
             return self._piece(event, message)
         self._current = message
         self._trace(message, event.content)
@@ -230,14 +232,14 @@ class TextDeduplication:
         if repeats and self._full_text == "append":
             return self._settle(event, message, text)
         if repeats and self._full_text == "replace" and isinstance(event, Content):
-            return self._replace(event, message)
+            return self._replacement(event, message)
         new = message.all.new_part(text)
         if new is None and repeats:
             new = self._new_since_tools(message, text)
         if new is not None:
             return self._settle(event, message, new)
         if isinstance(event, Content):
-            return self._replace(event, message)
+            return self._replacement(event, message)
         return self._settle(event, self._open(event), text)  # thinking knows no `replace`: it is said anew
 
     def _new_since_tools(self, message: SentMessage, text: str) -> str | None:
@@ -246,11 +248,8 @@ class TextDeduplication:
             return None if message.segment is None else message.segment.new_part(text)
         return None if message.all.shares_beginning(text) else text
 
-    def _replace(self, event: Content, message: SentMessage) -> Iterable[Event]:
-        if self._full_text != "replace":
-            new = message.all.new_part(event.content)
-            if new is not None:
-                return self._settle(event, message, new)
+    def _replacement(self, event: Content, message: SentMessage) -> Iterable[Event]:
+        """Send `event` in place of the text of `message`, which it contradicts."""
         fresh = self._open(event)
         fresh.got_text, fresh.number = message.got_text, message.number
         self._trace(fresh, event.content)
