@@ -117,7 +117,6 @@ class StreamWriter:
         self._only_appends = not encoder.can_replace
         self._carries_opaque = encoder.carries_opaque
         self._prepares = adapted_kinds(self._only_appends, encoder.warns, self._carries_opaque)
-        self._has_templates = type(encoder).text_template is not Encoder.text_template
         self._notes_texts = encoder.notes_texts
         self._bytes_of: Callable[[Frame], bytes]
         self._set_framing(framing)
@@ -228,7 +227,8 @@ class StreamWriter:
     def _begin_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write texts that have no template yet, or whose position in a stored run is in their id."""
         self._may_fail_whole = False
-        if len(texts) > 1 and event is not self._piece and not self._has_templates:
+        has_templates = type(self._encoder).text_template is not Encoder.text_template
+        if len(texts) > 1 and event is not self._piece and not has_templates:
             self.write_run(event, texts[:1], stamp)  # with the frames that may precede a first text
             self.write_run(event, texts[1:], Stamp(stamp.request_id, stamp.sequence + 1, stamp.timestamp))
             return

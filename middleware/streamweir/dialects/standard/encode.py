@@ -135,16 +135,18 @@ class StandardEncoder(Encoder):
             return None
         written_id = self._id_text if stamp.request_id is self._request_id else self._written_id(stamp)
         place = stamp.sequence
-        end, kind = self._end_of(event) if event.meta else b"}}", type(event)
         if event is COMPLETION:
             return _COMPLETION % (place, written_id, stamp.timestamp, place)
-        if type(event) is SessionStart and _is_usual(event, stamp):
+        if type(event) is SessionEnd:
+            data = write_json(_end_data(event))
+        elif type(event) is SessionStart and _is_usual(event, stamp):
             data = _SESSION_START % (write_json(event.session_id), written_id)
-        elif kind is Content and event == Content("", is_complete=True, meta=event.meta):
+        elif type(event) is Content and not event.content and _is_completion(event):
             data = _COMPLETED
         else:
-            data = write_json(_end_data(event) if type(event) is SessionEnd else wire_data(event))
-        return _BLOCK % (place, _STARTS[kind], data, written_id, stamp.timestamp, place, end)
+            data = write_json(wire_data(event))
+        end = self._end_of(event) if event.meta else b"}}"
+        return _BLOCK % (place, _STARTS[type(event)], data, written_id, stamp.timestamp, place, end)
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
         """Return the template of a text, with its sequence, the text, the time, and the sequence again."""
@@ -228,6 +230,11 @@ def _is_usual(event: SessionStart, stamp: Stamp) -> bool:
     """Return whether a start has the ids of the stream and the present version."""
     has_ids = event.session_id is not None and event.request_id is stamp.request_id
     return has_ids and event.protocol is PROTOCOL_VERSION
+
+
+def _is_completion(event: Content) -> bool:
+    """Return whether an event is `COMPLETION`, apart from its metadata."""
+    return event == Content("", is_complete=True, meta=event.meta)
 
 
 def _end_data(event: SessionEnd) -> dict[str, Any]:
