@@ -47,7 +47,7 @@ class ApplicationStream:
         self._collector = collector
         self._has_collected = False
         if collector is not None:
-            self._stream.pipeline.closing_warnings.insert(0, collector.finish)
+            self._stream.pipeline.lifecycle.closing_warnings.insert(0, collector.finish)
 
     def feed(self, data: bytes) -> None:
         """Take bytes that the application has sent. Never raises on input."""

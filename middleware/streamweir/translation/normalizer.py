@@ -78,8 +78,9 @@ class StreamNormalizer:
         self._event_limit = reader.limits.event_bytes
         self._body = reader.body
         reader.name_stream(pipeline.request_id)
-        pipeline.closing_warnings.append(reader.frames.unreadable.closing_warnings)
-        pipeline.lifecycle.on_silence = reader.silence_warning
+        lifecycle = pipeline.lifecycle
+        lifecycle.closing_warnings.append(reader.frames.unreadable.closing_warnings)
+        lifecycle.on_silence = reader.silence_warning
 
     def collect(self, collector: TurnCollector) -> None:
         """Give `collector` everything that is read of a known dialect; call it before the first byte."""
@@ -208,7 +209,8 @@ class StreamNormalizer:
         Args:
             failure: why the body broke off, if it did.
         """
-        self._take(self.reader.close(), failure)
+        if rest := self.reader.close():
+            self._take(rest, failure)
 
     @property
     def is_behind_end(self) -> bool:

@@ -70,7 +70,6 @@ class Pipeline:
         stages: the stages, in the order of `_STAGES`. `tools` and `questions` are two of them.
         last: the type of the last event that was pushed.
         watcher: learns what the stages do; None: no watcher. Set it before the first event.
-        closing_warnings: called at the end of the stream, returns warnings that are only known then.
 
     Raises:
         ConfigurationError: `full_text` is unknown.
@@ -104,7 +103,6 @@ class Pipeline:
         self.questions = questions = HeldQuestions()
         session_id = session_id or session_id_of(request_id)
         self.lifecycle = Lifecycle(request_id, session_id, position, warnings, room // 16, upstream)
-        self.closing_warnings = self.lifecycle.closing_warnings
         self.watcher: PipelineWatcher | None = None
         self.stages: Sequence[Stage] = (sanitizer, tools, texts, questions, self.lifecycle)
 
@@ -169,7 +167,7 @@ class Pipeline:
         """Send the waiting warnings now. Never raises."""
         try:
             for warning in self.lifecycle.take_waiting():
-                self._write(warning)
+                self._write(warning, None)
         except Exception as error:
             self.end_for(error)
 
@@ -325,8 +323,9 @@ class Pipeline:
     def _push(self, event: Any, position: int, run: TextRun | None = None) -> None:
         """Pass `event`, or the texts of `run` as one, through the stages from `position` on; write it."""
         self._piece = None
+        stages = self.stages
         for index in (_ROUTES if event.meta is None else _ROUTES_WITH_META)[type(event)][position]:
-            events: Iterable[Any] | None = self.stages[index].process(event)
+            events: Iterable[Any] | None = stages[index].process(event)
             if events is not None:
                 if self.watcher is not None and index in _REPLACING:
                     events = (*events,)
@@ -378,15 +377,16 @@ class Pipeline:
         if not self.lifecycle.has_answer or self.lifecycle.pauses:
             self._piece = None  # a further text may be the answer
 
-    def _write(self, event: Any, run: TextRun | None = None) -> None:
+    def _write(self, event: Any, run: TextRun | None) -> None:
         if run is not None:
             self._write_run(event, run)
             return
         position = self.position
-        stamp = Stamp(self.request_id, position.written, position.now)
+        sequence = position.written
+        stamp = Stamp(self.request_id, sequence, position.now)
         if self.watcher is not None:
-            self.watcher.noted(event, position.written)
-        position.written += 1
+            self.watcher.noted(event, sequence)
+        position.written = sequence + 1
         failure: Exception | None = None
         for sink in self._sinks:
             try:

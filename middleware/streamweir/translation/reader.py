@@ -278,8 +278,15 @@ class StreamReader:
         self.body.around = None
         yield from self.frames.read(Frame(data))
 
-    def close(self) -> Iterator[FrameItems]:
-        """Yield the frames that the end of the body completes. Raises: see `feed`."""
+    def close(self) -> Iterable[FrameItems]:
+        """Return the frames that the end of the body completes. Raises: see `feed`."""
+        body = self.body
+        has_rest = self._detector is not None or body.unread or self.frames.holds_back
+        if not has_rest and body.parser.is_at_boundary:
+            return ()  # nearly all bodies end with a whole frame
+        return self._read_rest()
+
+    def _read_rest(self) -> Iterator[FrameItems]:
         detector = self._detector
         if detector is not None and not detector.blank:
             name = detector.finish()
@@ -295,7 +302,7 @@ class StreamReader:
         frames, has_ended = self.frames, False
         for event in frames.last_words():
             has_ended = has_ended or isinstance(event, SessionEnd)
-            yield frames.attributed(event)
+            yield event
         if self._eof == "complete" and self.started and not has_ended:
             end = SessionEnd()
             frames.note_output((end,))
@@ -330,7 +337,7 @@ class StreamReader:
         self._open_parser(dialect, decoder)
         fields = decoder.text_fields
         if fields is not None and fields.usual is not None:
-            self.body.expect_texts(fields)
+            self.body.usual = fields
 
     def _open_parser(self, dialect: Dialect, decoder: Decoder) -> None:
         raw_in = self._raw_in if self._raw_of in (None, dialect) else ()

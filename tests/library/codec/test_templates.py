@@ -32,7 +32,7 @@ from streamweir.translation import writer
 from streamweir.translation.items import TextRun, events_of, items_of
 from streamweir.translation.open_writer import open_writer
 from streamweir.translation.reader import StreamReader
-from streamweir.translation.reading.body_reader import BodyReader
+from streamweir.translation.reading import body_reader
 
 CASES = sorted(path for path in RECORDED.glob("*/*") if path.suffix in (".sse", ".ndjson"))
 
@@ -107,7 +107,7 @@ def without_forms() -> Iterator[None]:
     """Every message is decoded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MessageTemplates, "note", lambda *_: None)
-        patch.setattr(BodyReader, "expect_texts", lambda *_: None)
+        patch.setattr(body_reader, "begin_with_usual", lambda *_: None)
         for dialect in process_dialects().values():
             if dialect.decoder is not None:
                 patch.setattr(dialect.decoder, "block_forms", None)
@@ -163,7 +163,7 @@ def test_reader_of_a_body_that_begins_with_usual_texts_knows_the_same_facts(
 
     at_once = reader()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BodyReader, "expect_texts", lambda *_: None)
+        patch.setattr(body_reader, "begin_with_usual", lambda *_: None)
         decoded = reader()
     for fact in FACTS:
         assert getattr(at_once, fact) == getattr(decoded, fact), fact

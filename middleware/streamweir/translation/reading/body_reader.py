@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Final
 
@@ -15,7 +16,7 @@ from streamweir.translation.reading.empty_frames import GAP_BYTES
 from streamweir.translation.reading.formed_blocks import FormedBlocks, begin_with_usual, has_form, read_formed
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, may_begin_block
-from streamweir.translation.reading.thought_blocks import ThoughtReader
+from streamweir.translation.reading.thought_blocks import ThoughtReader, may_begin_thought
 
 __all__ = ["BodyReader"]
 
@@ -47,24 +48,24 @@ class BodyReader:
         has_ended: the end of the dialect has been read: later frames are returned without being decoded.
         around: see above.
         next_around: see above.
+        usual: the text fields of the dialect, set before the first byte if the body may begin with its usual
+            texts; None after the first read.
+        unread: the beginning of a block that may be a text, kept from the last read.
     """
 
     parser: SniffingParser
     has_ended = False
     around: AnySurroundings | None = None
     next_around: AnySurroundings | None = None
-    _usual: TextFields | None = None
-    """The usual text fields of the dialect. Set before the first read if that may consist of such texts."""
-    _unread = b""
-    """The beginning of a block that may be a text, kept from the last read."""
+    usual: TextFields | None = None
+    unread = b""
 
     def __init__(self, frames: FrameReader, limit: int) -> None:
         self._frames = frames
         self._limit = limit
         self._blocks = TextBlocks()
-        self._thoughts = ThoughtReader(frames)
         self.around = self.next_around = None  # read for each event, which takes longer on the class
-        self._unread = b""
+        self.unread = b""
         self._only_frame: Callable[[bytes], Frame | None] | None = None
         """Finds the frame of a read that is one frame; set once the stream is under way."""
 
@@ -83,9 +84,9 @@ class BodyReader:
             return None
         if decoder.judges_texts or around.template.grows:
             return self._only_text(around, decoder, data)
-        if not around.is_constant or (not self._unread and data.endswith(around.end)):
+        if not around.is_constant or (not self.unread and data.endswith(around.end)):
             return None  # the caller has tried `around`
-        data = self._unread + data
+        data = self.unread + data
         stop = data.rfind(around.end) + len(around.end)
         rest = data[stop:]
         if stop < len(around.end) or len(data) > self._limit or (rest and not self._may_wait(rest, around)):
@@ -95,7 +96,7 @@ class BodyReader:
         if not texts:
             return None
         self.around = None if rest else around
-        self._unread = rest
+        self.unread = rest
         return around.template, texts, data
 
     def _only_text(
@@ -106,11 +107,15 @@ class BodyReader:
         A growing text whose frames are kept goes with its frame, for which `TextRun.whole` is needed.
         """
         keeps_whole = around.template.grows and self.parser.keeps_raw
-        if self._unread or len(data) > self._limit or keeps_whole:
+        if self.unread or len(data) > self._limit or keeps_whole:
             return None
         text = around.only_text_in(data)
         is_accepted = text and (not decoder.judges_texts or decoder.accepts_text(text))
         return (around.template, [text], data) if text and is_accepted else None
+
+    @cached_property
+    def _thoughts(self) -> ThoughtReader:
+        return ThoughtReader(self._frames)
 
     def as_read(self, template: MessageTemplate, texts: list[str], raw: bytes) -> FrameItems:
         """Return the result of `read_texts` in the form that `read` returns."""
@@ -124,43 +129,37 @@ class BodyReader:
             LimitExceeded: in the iteration: an event is larger than allowed, after all before it.
             NotTheDialect: in the iteration: the body is not of the dialect.
         """
-        if self._usual is not None and (begin := self._begin_with_texts(data)) is not None:
-            return begin
-        if self._frames.forms is not None and (formed := self._read_formed(data)) is not None:
-            return formed
+        may_have_form = self.usual is not None or self._frames.forms is not None
+        if may_have_form and (formed := self._read_formed(data)) is not None:
+            return self._begun(formed, data)
         decoder = self._frames.decoder
-        if self._frames.is_under_way:
+        if self._only_frame is None and self._frames.is_under_way:
             self._only_frame = self.parser.finder_of_only_frame
         next_around, is_tried = self.next_around, self.around is not None
-        may_go_on = next_around is not None and (self._unread or data.startswith(next_around.before))
-        is_short = len(data) < _SHORT and not (may_go_on or self._thoughts.may_begin(data))
+        may_go_on = next_around is not None and (self.unread or data.startswith(next_around.before))
+        is_short = len(data) < _SHORT and not (may_go_on or may_begin_thought(data, self._frames.templates))
         self.around = self.next_around = None
-        if self._unread:
-            data, self._unread = self._unread + data, b""
+        if self.unread:
+            data, self.unread = self.unread + data, b""
         if is_short or decoder is None or len(data) > self._limit:
             return self._read_frames(data)
         if decoder.judges_texts and self._blocks.around(self._frames.templates.current) is None:
             return self._read_frames(data)
         return self._read_blocks(data, is_tried=is_tried)
 
-    def _read_formed(self, data: bytes) -> Iterable[FrameItems] | None:
-        """Return the items of a read whose first blocks have a declared form; None for any other read."""
-        parser = self.parser
-        if self._unread or len(data) > self._limit or parser.raw_in or not parser.is_at_boundary:
+    def _read_formed(self, data: bytes) -> FormedBlocks | None:
+        """Return the first blocks of a read if they are usual texts that begin the body, or have a declared
+        form; None for any other read.
+        """
+        frames, parser, usual = self._frames, self.parser, self.usual
+        self.usual = None
+        if len(data) > self._limit:
             return None
-        formed = read_formed(data, self._frames, parser)
-        return None if formed is None else self._begun(formed, data)
-
-    def expect_texts(self, fields: TextFields) -> None:
-        """Note that the body may begin with the usual texts of its dialect; call it before the first byte."""
-        self._usual = fields
-
-    def _begin_with_texts(self, data: bytes) -> Iterable[FrameItems] | None:
-        """Return the items of a first read that begins with usual texts; None for any other read."""
-        usual, self._usual = self._usual, None
-        may_begin = usual is not None and len(data) <= self._limit
-        begun = begin_with_usual(data, self._frames, usual, self.parser) if usual and may_begin else None
-        return None if begun is None else self._begun(begun, data)
+        if usual is not None and (begun := begin_with_usual(data, frames, usual, parser)) is not None:
+            return begun
+        if frames.forms is None or self.unread or parser.raw_in or not parser.is_at_boundary:
+            return None
+        return read_formed(data, frames, parser)
 
     def _begun(self, formed: FormedBlocks, data: bytes) -> Iterable[FrameItems]:
         """Return the items of the first blocks of `data`, and of the rest, read like a later read."""
@@ -191,7 +190,7 @@ class BodyReader:
         if only_frame is None or (around is None and self.next_around is not None):
             return None
         is_formed = forms is not None and len(data) <= forms.longest and has_form(data, self._frames, forms)
-        is_thought = self._frames.templates.thoughts is not None and self._thoughts.may_begin(data)
+        is_thought = may_begin_thought(data, self._frames.templates)
         if is_formed or is_thought or (frame := only_frame(data)) is None:
             return None
         return self._read_alone(frame, data, around)
@@ -251,7 +250,7 @@ class BodyReader:
                     stop = size
                 elif stop == begin:
                     if self._may_wait(data[begin:], around):
-                        self._unread = data[begin:]
+                        self.unread = data[begin:]
                         break
                     stop = size
             else:
@@ -264,7 +263,7 @@ class BodyReader:
 
     def finish(self) -> Iterator[FrameItems]:
         """Yield the frames that the end of the body completes. Raises: see `read`."""
-        unread, self._unread = self._unread, b""
+        unread, self.unread = self.unread, b""
         if unread:
             yield from self._read_frames(unread)
         for frame in self.parser.finish():
@@ -303,7 +302,7 @@ class BodyReader:
         """Note the surroundings of the next texts; call it when the parser is at a boundary."""
         decoder = self._frames.decoder
         self.next_around = None if self.has_ended else around
-        is_tried = decoder is not None and not (decoder.judges_texts or self._unread)
+        is_tried = decoder is not None and not (decoder.judges_texts or self.unread)
         is_for_caller = is_tried and around is not None and not around.template.grows
         self.around = self.next_around if is_for_caller else None
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import final
+from typing import Final, final
 
 import msgspec
 
@@ -29,6 +29,10 @@ from streamweir.translation.reading.surroundings import Surroundings
 from streamweir.translation.reading.text_blocks import AnySurroundings, usual_surroundings
 
 __all__ = ["FormedBlocks", "begin_with_usual", "has_form", "read_formed"]
+
+
+_SHORTEST: Final = 8
+"""No block of a message is shorter, in bytes."""
 
 
 @final
@@ -87,21 +91,19 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
     Returns:
         None if the first block has no declared form, or has to be decoded.
     """
-    decoder, forms = frames.decoder, frames.forms
+    decoder, forms, size = frames.decoder, frames.forms, len(data)
     if decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
         return None
-    match, stop, room = forms.pattern.match, 0, frames.empty_left // EMPTY_BYTES
+    if size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
+        return None
+    match, stop = forms.pattern.match, 0
     items: list[FrameItems] = []
-    empty = 0
     while (found := match(data, stop)) is not None:
-        end = found.end()
-        messages = data.count(BLOCK_END, stop, end)
-        events = decoder.read_block(found) if empty + messages <= room else None
+        events = decoder.read_block(found)
         if events is None:
             break
-        stop, empty = end, empty + messages
+        stop = found.end()
         if events:
-            empty -= 1
             items.append((events, None))
             if type(events[-1]) is SessionEnd:
                 break
@@ -110,9 +112,10 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
                 found = None
                 break
     run = None
-    if found is None and stop < len(data) and (stop or frames.templates.current is None):
+    if found is None and stop < size and (stop or frames.templates.current is None):
         run = _texts_at(stop, data, decoder, parser)
     if stop:
+        empty = data.count(BLOCK_END, 0, stop) - len(items)
         frames.note_blocks(items, empty, None if run is None else run[0].template)
     elif run is not None:
         frames.note_texts(run[0].template)

@@ -225,17 +225,17 @@ class FrameReader:
     def note_blocks(self, read: Sequence[FrameItems], empty: int, template: MessageTemplate | None) -> None:
         """Note blocks that were not decoded: the events `read` from them, and the number of empty messages.
 
-        `template` is that of the texts that directly follow; None if no text follows.
+        `template` is that of the texts that directly follow; None if no text follows. There is room for the
+        empty messages.
         """
-        if empty:
-            self.count_empty(empty * EMPTY_BYTES)
+        self.empty_left -= empty * EMPTY_BYTES
         self.templates.note_other(None)
         if template is not None:
             self.note_texts(template)
         stats = self.stats
+        stats.messages += len(read)
         for events, _ in read:
             self.started = True
-            stats.messages += 1
             if not stats.has_any:
                 self._note_stats(events, NO_FRAME)  # type: ignore[arg-type]
             if self.first_output is None:
@@ -293,23 +293,19 @@ class FrameReader:
         if self._error_only is not None and self._error_only.frame is not frame:
             self._held += frame.raw or b""
 
-    def last_words(self) -> Iterable[Event]:
-        """Return the last events of the decoder. Raises the decoder's errors."""
-        if self.decoder is None or self._dialect is None:
-            return ()
+    def last_words(self) -> Iterator[Event]:
+        """Yield the last events of the decoder. Raises the decoder's errors."""
+        if self.decoder is None:
+            return
         words = self.decoder.close()
-        return self._noted(words if self._dialect.is_ours else map(decoded_event, words))
+        for event in words if self._is_ours else map(decoded_event, words):
+            self.note_output((event,))
+            yield self.attributed(event)
 
     def note_output(self, events: Iterable[Event], frame: Frame | None = None) -> None:
         """Note the first output among the events of a frame, if there is any."""
         if self.first_output is None:
             self.first_output = find_output(events, frame, self._dialect)
-
-    def _noted(self, events: Iterable[Event]) -> Iterator[Event]:
-        """Yield events; note the first output among them."""
-        for event in events:
-            self.note_output((event,))
-            yield event
 
     def attributed(self, event: Event) -> Event:
         """Return the event; a failure without `for_users` gets the setting of the dialect."""

@@ -115,18 +115,18 @@ class Surroundings(TextReader, msgspec.Struct, eq=False, gc=False):
             tries_all: first try whether all whole blocks are texts. Use it once per read: its time grows with
                 the read.
         """
-        end = self.end
-        stop = data.rfind(end, begin) + len(end)
-        if stop < begin + len(end):
+        before, end, size = self.before, self.end, len(self.end)
+        stop = data.rfind(end, begin) + size
+        if stop < begin + size:
             return None, begin
         if tries_all and (texts := self.texts_in(data[begin:stop])) is not None:
             return texts, stop
         at = begin
-        while at < stop and data.startswith(self.before, at):
-            at = data.find(end, at) + len(end)
+        while at < stop and data.startswith(before, at):
+            at = data.find(end, at) + size
         if at > begin:
             return self.texts_in(data[begin:at]), at
-        return None, data.find(end, begin) + len(end)
+        return None, data.find(end, begin) + size
 
     def is_first_in(self, data: bytes, begin: int) -> bool:
         """Return whether the first block from `begin` on may have these surroundings."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from streamweir.codec.current_template import MessageTemplates
 from streamweir.codec.thought_template import ThoughtTemplate
 from streamweir.framing import SniffingParser
 from streamweir.framing.event_names import name_of
@@ -17,7 +18,7 @@ from streamweir.translation.items import ThoughtRun
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.separator import Separator
 
-__all__ = ["ThoughtReader"]
+__all__ = ["ThoughtReader", "may_begin_thought"]
 
 _BEGIN: Final = re.compile(rb"(?:event: ([^\r\n{]{0,64}+)\r?\n)?data: ?")
 """The bytes of a block before its message, with an event name that is not long."""
@@ -40,14 +41,6 @@ class ThoughtReader:
     def __init__(self, frames: FrameReader) -> None:
         self._frames = frames
         self._blocks: _ThoughtBlocks | None = None
-
-    def may_begin(self, data: bytes) -> bool:
-        """Return whether a read may begin with a thought."""
-        thoughts = self._frames.templates.thoughts
-        template = None if thoughts is None else thoughts.current
-        if template is None:
-            return False
-        return data.find(template.first, 0, len(template.first) + _LONGEST_BEGIN) >= 0
 
     def template_for(self, parser: SniffingParser) -> ThoughtTemplate | None:
         """Return the template by which the next thoughts of a body may be read; None if none may be."""
@@ -147,6 +140,14 @@ class _ThoughtBlocks:
         if len("".join(ids)) > MAX_ID_CHARACTERS and max(map(len, ids)) > MAX_ID_CHARACTERS:
             return None
         return ThoughtRun(template.event, ids, texts)
+
+
+def may_begin_thought(data: bytes, templates: MessageTemplates) -> bool:
+    """Return whether a read may begin with a thought."""
+    thoughts = templates.thoughts
+    if thoughts is None or (template := thoughts.current) is None:
+        return False
+    return data.find(template.first, 0, len(template.first) + _LONGEST_BEGIN) >= 0
 
 
 def _blocks_at(begin: int, data: bytes, template: ThoughtTemplate) -> _ThoughtBlocks | None:
