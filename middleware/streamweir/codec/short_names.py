@@ -56,9 +56,9 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
     """
     is_short = type(event) is SessionEnd or (type(event) is Content and event.channel is None)  # most events
     if is_short or ((has_short := _SHORT_ONES.get(type(event))) is not None and has_short(event)):
-        if event.meta is None:
+        if (meta := event.meta) is None:
             return event
-        for item in event.meta.values():
+        for item in meta.values():
             if type(item) is str and len(item) > MAX_ID_CHARACTERS:
                 break
         else:

@@ -80,10 +80,10 @@ class ErrorSanitizer:
     def process(self, event: Event) -> Iterable[Event] | None:
         """Return a safe event in place of `event`; None if `event` is safe itself."""
         kind = type(event)
+        if kind in _OF_RUN:
+            safe = event if self._is_harmless_run(event) else self._safe_of_run(event)  # type: ignore[arg-type]
+            return None if safe is event else (safe,)
         if kind not in self.handles:
-            if kind in _OF_RUN:
-                safe = event if self._is_harmless_run(event) else self._safe_of_run(event)  # type: ignore[arg-type]
-                return None if safe is event else (safe,)
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
         if type(event) is ToolCallEnd and event.status != "failed":  # nearly all
             return self._safe_beside(event) if event.meta else None

@@ -4,12 +4,12 @@ ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from streamweir.codec.turn_collector import TurnCollector
 from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDialect, Reason
-from streamweir.events import Error, Event, Payload, SessionEnd, SessionStart, Status
+from streamweir.events import Error, Payload, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 from streamweir.stages.endings import token_counts
 from streamweir.translation.items import FrameItems, StreamItem, TextRun, collected
@@ -349,15 +349,7 @@ class StreamNormalizer:
             self.pipeline.end(self.reader.missing)
 
     def _take_last_words(self) -> None:
-        """Push the last events of the decoder. A client that gets the frames already has these events."""
-        try:
-            for event in self._last_words():
-                self._take_closing((event,))
-        except Exception as error:
-            self.pipeline.end_for(error)
-
-    def _last_words(self) -> Iterator[Event]:
-        """Yield the last events of the decoder.
+        """Push the last events of the decoder. A client that gets the frames already has these events.
 
         An end whose only evidence is EOF needs a whole body, in which every call has a result unless a person
         was asked. A stream that asked a question and got no answer is suspended, even if the dialect cannot
@@ -368,13 +360,17 @@ class StreamNormalizer:
         has_call = pipeline.tools.has_open and not pipeline.lifecycle.waits_for_person
         is_cut_off = not reader.complete and (not reader.started or reader.cut_off or has_call)
         summary = None
-        for event in reader.conclude():
-            if isinstance(event, SessionEnd) and event.status == "completed" and (is_cut_off or asks):
-                summary = event.summary
-                continue
-            yield event
-        if asks and not is_cut_off:
-            yield SessionEnd(status="suspended", summary=summary)
+        try:
+            for event in reader.conclude():
+                if (is_cut_off or asks) and type(event) is SessionEnd and event.status == "completed":
+                    summary = event.summary
+                else:
+                    self._take_closing((event,))
+        except Exception as error:
+            pipeline.end_for(error)
+        else:
+            if asks and not is_cut_off:
+                self._take_closing((SessionEnd(status="suspended", summary=summary),))
 
 
 def _place_of_end(items: Sequence[StreamItem]) -> int | None:

@@ -301,7 +301,7 @@ class StreamReader:
         """Yield the last events of the decoder, and an end if the dialect may end here."""
         frames, has_ended = self.frames, False
         for event in frames.last_words():
-            has_ended = has_ended or isinstance(event, SessionEnd)
+            has_ended = has_ended or type(event) is SessionEnd
             yield event
         if self._eof == "complete" and self.started and not has_ended:
             end = SessionEnd()

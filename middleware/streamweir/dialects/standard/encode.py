@@ -125,7 +125,7 @@ class StandardEncoder(Encoder):
             write_json(wire_data(event)),
             self._metadata,
             sequence.encode(),
-            self._end_of(event) if event.meta else b"}}",
+            self._end_of(event, event.meta) if event.meta else b"}}",
         )
         return (Frame(b"".join(message), None, sequence),)
 
@@ -145,7 +145,7 @@ class StandardEncoder(Encoder):
             data = _COMPLETED
         else:
             data = write_json(wire_data(event))
-        end = self._end_of(event) if event.meta else b"}}"
+        end = self._end_of(event, event.meta) if event.meta else b"}}"
         return _BLOCK % (place, _STARTS[type(event)], data, written_id, stamp.timestamp, place, end)
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
@@ -157,7 +157,7 @@ class StandardEncoder(Encoder):
         if is_plain and kept and event.meta is self._text_meta and stamp.request_id is self._request_id:
             return kept
         written_id = self._written_id(stamp).replace(b"%", b"%%")
-        end = self._end_of(event).replace(b"%", b"%%") if event.meta else b"}}"
+        end = self._end_of(event, event.meta).replace(b"%", b"%%") if event.meta else b"}}"
         if is_plain:
             self._text_meta = event.meta
             self._template = FrameTemplate(_PLAIN_TEXT % (written_id, end), _TEXT_NUMBERS, _values_of)
@@ -199,13 +199,12 @@ class StandardEncoder(Encoder):
             self._request_id, self._id_text = stamp.request_id, json_to_keep(stamp.request_id)
         return self._id_text
 
-    def _end_of(self, event: Event) -> bytes:
-        """Return the last part of an event's JSON, with the metadata of the upstream. The last small one is
-        remembered, because most events of a stream have the same metadata.
+    def _end_of(self, event: Event, meta: Meta) -> bytes:
+        """Return the last part of an event's JSON, with its metadata. The last small one is remembered,
+        because most events of a stream have the same metadata.
         """
-        meta = event.meta
-        if meta is self._meta or not meta:
-            return self._end if meta else b"}}"
+        if meta is self._meta:
+            return self._end
         metadata = meta if _OWN_PLACES.isdisjoint(meta) else wire_metadata(event)
         end = b",%b}" % write_json(metadata)[1:] if metadata else b"}}"
         is_equal_for_all = metadata is meta or "duration_ms" not in meta  # whose place depends on the event
