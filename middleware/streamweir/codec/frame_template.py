@@ -65,6 +65,7 @@ class FrameTemplate:
 
     __slots__ = (
         "_around",
+        "_columns",
         "_keys",
         "_numbers",
         "_several",
@@ -83,7 +84,7 @@ class FrameTemplate:
         self.values = values
         self._template = template
         self._keys = keys
-        self._text_place, self._numbers = _places_of(keys)
+        self._text_place, self._numbers, self._columns = _places_of(keys)
         self._values: list[bytes | int] = [0] * len(keys)
         """The values of one frame, in the order of their places. They are replaced for each frame."""
         self._around: tuple[bytes, bytes] | None = None
@@ -195,14 +196,10 @@ class FrameTemplate:
         count, width = len(texts), len(self._keys)
         values = texts * width
         values[self._text_place :: width] = texts
-        written: dict[Number, list[bytes]] = {}
-        for place, key in self._numbers:
-            if key == MESSAGE_ID:
-                values[place::width] = ids
-                continue
-            if (column := written.get(number := numbers[key])) is None:
-                column = written[number] = _decimals(*number, count)
-            values[place::width] = column
+        for key, places in self._columns:
+            column = ids if key == MESSAGE_ID else _decimals(*numbers[key], count)
+            for place in places:
+                values[place::width] = column
         return self._several * count % tuple(values)
 
 
@@ -224,11 +221,17 @@ def _decimals(first: int, step: int, count: int) -> list[bytes]:
     return _lines([*range(first, first + step * count, step)]).split(b"\n")[:count]
 
 
+_Numbers = tuple[tuple[int, str], ...]
+_Columns = tuple[tuple[str, tuple[int, ...]], ...]
+
+
 @lru_cache(maxsize=64)
-def _places_of(keys: tuple[str | None, ...]) -> tuple[int, tuple[tuple[int, str], ...]]:
-    """Return the place of the text, and the places of numbers with their keys."""
+def _places_of(keys: tuple[str | None, ...]) -> tuple[int, _Numbers, _Columns]:
+    """Return the place of the text, the places of numbers with their keys, and for each key its places."""
     numbers = tuple((place, key) for place, key in enumerate(keys) if key is not None)
-    return keys.index(None), numbers
+    names = dict.fromkeys(key for _, key in numbers)
+    columns = tuple((name, tuple(place for place, key in numbers if key == name)) for name in names)
+    return keys.index(None), numbers, columns
 
 
 def _template(written: bytes, places: Sequence[tuple[int, int, str | None]]) -> bytes:

@@ -91,14 +91,15 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
     Returns:
         None if the first block has no declared form, or has to be decoded.
     """
-    decoder, forms, size = frames.decoder, frames.forms, len(data)
+    decoder, forms, size, stop = frames.decoder, frames.forms, len(data), 0
     if decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
         return None
-    if size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
+    found = forms.pattern.match(data)
+    begins_with_text = found is None and frames.templates.current is None
+    if not (found or begins_with_text) or size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
         return None
-    match, stop = forms.pattern.match, 0
     items: list[FrameItems] = []
-    while (found := match(data, stop)) is not None:
+    while found is not None:
         events = decoder.read_block(found)
         if events is None:
             break
@@ -111,8 +112,9 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
             if usual is not None and data.startswith(usual.before, stop):
                 found = None
                 break
+        found = forms.pattern.match(data, stop)
     run = None
-    if found is None and stop < size and (stop or frames.templates.current is None):
+    if found is None and stop < size:
         run = _texts_at(stop, data, decoder, parser)
     if stop:
         empty = data.count(BLOCK_END, 0, stop) - len(items)
