@@ -63,7 +63,11 @@ class StreamReader:
         ConfigurationError: `eof` is unknown.
     """
 
+    dialect: Dialect | None = None
     keeps_frames = False
+    _detector: Detector | None = None
+    _has_messages = False
+    _headers: AnswerHeaders = ()
     _request_id = ""
     _raw_of: Dialect | None = None
     _raw_in: Collection[str] = ()
@@ -79,16 +83,12 @@ class StreamReader:
     ) -> None:
         if eof not in _ENDS_OF_BODY:
             raise ConfigurationError(f"eof cannot be {eof!r} (one of: {', '.join(_ENDS_OF_BODY)})")
-        self.dialect: Dialect | None = None
         self.limits = limits or Limits()
         self.frames = FrameReader(self.limits, raw)
         self.body = BodyReader(self.frames, self.limits.event_bytes)
         self._dialects = process_dialects() if dialects is None else dialects
         self._options = options
-        self._headers: AnswerHeaders = ()
         self._eof = eof
-        self._has_messages = False
-        self._detector: Detector | None = None
         if speaks == "auto":
             self._detector = Detector(self.limits.event_bytes, self._dialects)
             self.body.parser = SniffingParser(self.limits.event_bytes)

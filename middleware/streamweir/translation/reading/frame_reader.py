@@ -80,6 +80,8 @@ class FrameReader:
     _makes_runs = True
     """False if a collector gets each frame and, in addition, the texts of text runs, but no whole ones."""
     _is_ours = True
+    _most_of_few = -1
+    """The most bytes of a frame whose few events need not be counted; set with the dialect."""
     _dialect: Dialect | None = None
     _provenance: Provenance | None = None
     _has_reported_text = False
@@ -96,8 +98,6 @@ class FrameReader:
         self.stats = DecodeStats()
         self._room = limits.event_bytes
         self._most = GROWTH * limits.event_bytes
-        self._most_of_few = -1
-        """The most bytes of a frame whose few events need not be counted; set with the dialect."""
         self.empty_left = limits.stream_bytes if limits.stream_bytes > MIN_EMPTY else MIN_EMPTY
         self._raw = raw
 

@@ -112,15 +112,19 @@ class Surroundings(TextReader, msgspec.Struct, eq=False, gc=False):
         Args:
             data: one read.
             begin: a boundary in it.
-            tries_all: first try whether all whole blocks are texts. Use it once per read: its time grows with
-                the read.
+            tries_all: first try whether all blocks up to the last text are texts. Use it once per read: its
+                time grows with the read.
         """
         before, end, size = self.before, self.end, len(self.end)
         stop = data.rfind(end, begin) + size
         if stop < begin + size:
             return None, begin
-        if tries_all and (texts := self.texts_in(data[begin:stop])) is not None:
-            return texts, stop
+        if tries_all:
+            at = stop
+            if not data.endswith(self._last, begin, stop):  # behind the last text, blocks of another kind
+                at = data.find(end, max(begin, data.rfind(before, begin, stop))) + size
+            if (texts := self.texts_in(data[begin:at])) is not None:
+                return texts, at
         at = begin
         while at < stop and data.startswith(before, at):
             at = data.find(end, at) + size
@@ -137,8 +141,7 @@ class Surroundings(TextReader, msgspec.Struct, eq=False, gc=False):
         """Return the texts of the blocks from `begin` on, and where the last of them ends."""
         if not data.startswith(self.before, begin):
             return None, begin
-        texts = self.texts_in(data[begin:])
-        return (texts, len(data)) if texts else self.run_in(data, begin, tries_all=False)
+        return self.run_in(data, begin, tries_all=True)
 
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of bytes that consist of such blocks; None for any other bytes."""
