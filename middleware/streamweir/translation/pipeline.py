@@ -35,11 +35,11 @@ from streamweir.translation.thought_writer import write_at_once
 __all__ = ["Pipeline"]
 
 logger = logging.getLogger("streamweir")
-_STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, HeldQuestions, Lifecycle)
+_STAGES: Final[tuple[type[Stage], ...]] = (ErrorSanitizer, Tools, TextDeduplication, HeldQuestions)
+"""The stages before `Lifecycle`, which gets every event."""
 _ROUTES: Final = routes(_STAGES, with_meta=False)
 _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
-_LAST_STAGE: Final = len(_STAGES) - 1
 _REPLACING: Final = frozenset({_STAGES.index(ErrorSanitizer), _STAGES.index(TextDeduplication)})
 _MOST_KEPT: Final = 1024  # characters of a text that is kept with the fields of its run
 _FAULTS: Final = {LimitExceeded: "STREAM_LIMIT_EXCEEDED", NotTheDialect: "UPSTREAM_INVALID_RESPONSE"}
@@ -66,8 +66,8 @@ class Pipeline:
     Attributes:
         position: the number of events so far, and the current time.
         frame_sinks: the sinks that also get the frames.
-        lifecycle: the last of the stages.
-        stages: the stages, in the order of `_STAGES`. `tools` and `questions` are two of them.
+        lifecycle: the last stage.
+        stages: the stages before it, in the order of `_STAGES`. `tools` and `questions` are two of them.
         last: the type of the last event that was pushed.
         watcher: learns what the stages do; None: no watcher. Set it before the first event.
 
@@ -104,7 +104,7 @@ class Pipeline:
         session_id = session_id or session_id_of(request_id)
         self.lifecycle = Lifecycle(request_id, session_id, position, warnings, room // 16, upstream)
         self.watcher: PipelineWatcher | None = None
-        self.stages: Sequence[Stage] = (sanitizer, tools, texts, questions, self.lifecycle)
+        self.stages: Sequence[Stage] = (sanitizer, tools, texts, questions)
 
     @property
     def started(self) -> bool:
@@ -323,9 +323,8 @@ class Pipeline:
     def _push(self, event: Any, position: int, run: TextRun | None = None) -> None:
         """Pass `event`, or the texts of `run` as one, through the stages from `position` on; write it."""
         self._piece = None
-        stages = self.stages
         for index in (_ROUTES if event.meta is None else _ROUTES_WITH_META)[type(event)][position]:
-            events: Iterable[Any] | None = stages[index].process(event)
+            events: Iterable[Any] | None = self.stages[index].process(event)
             if events is not None:
                 if self.watcher is not None and index in _REPLACING:
                     events = (*events,)
@@ -334,12 +333,14 @@ class Pipeline:
                     run, event = piece_of(run, event, events, None if self.watcher else self._texts)
                 for out in events:
                     is_run = run is not None and type(out) is type(event) and out.content is event.content
-                    if index != _LAST_STAGE:
-                        self._push(out, index + 1, run if is_run else None)
-                    else:
-                        self._write(out, run if is_run else None)
+                    self._push(out, index + 1, run if is_run else None)
                 return
-        self._write(event, run)
+        passed = self.lifecycle.process(event)
+        if passed is None:
+            self._write(event, run)
+            return
+        for out in passed:
+            self._write(out, run if out is event else None)
 
     def _push_run(self, run: TextRun) -> None:
         """Pass a run that does not extend the current one through the stages: joined, or each whole text."""
