@@ -108,21 +108,21 @@ class TextDeduplication:
         return None
 
     def _text(self, event: Content | Thinking) -> Iterable[Event] | None:
-        key = key_of(event)
+        key, whole = key_of(event), event.whole
         message = self._messages.get(key)
         if message is None:
             if self._left < 0 and self._messages:
                 oldest = tuple(self._forget_oldest())
                 rest = self._text(event)
                 return (*oldest, *((event,) if rest is None else rest or self._rest_of(event)))
-            if event.whole == "repeat" and isinstance(event, Content):
+            if whole == "repeat" and isinstance(event, Content):
                 return self._repeat_of_another(event)
-            if event.whole == "copy" and self._is_copy(event, key):
+            if whole == "copy" and self._is_copy(event, key):
                 return ()
             message = self._begin(event, key) if self._forgotten else self._open_new(event, key)
-        if event.whole == "copy":
-            message.copied_as = key[0]
-        if event.whole is not None:
+        if whole is not None:
+            if whole == "copy":
+                message.copied_as = key[0]
             return self._whole(event, message)
         if type(event) is Content:
             if event.op == "replace":

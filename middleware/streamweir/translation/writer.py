@@ -227,8 +227,8 @@ class StreamWriter:
     def _begin_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write texts that have no template yet, or whose position in a stored run is in their id."""
         self._may_fail_whole = False
-        has_templates = type(self._encoder).text_template is not Encoder.text_template
-        if len(texts) > 1 and event is not self._piece and not has_templates:
+        is_first = event is not self._piece
+        if is_first and len(texts) > 1 and type(self._encoder).text_template is Encoder.text_template:
             self.write_run(event, texts[:1], stamp)  # with the frames that may precede a first text
             self.write_run(event, texts[1:], Stamp(stamp.request_id, stamp.sequence + 1, stamp.timestamp))
             return
@@ -244,7 +244,7 @@ class StreamWriter:
         numbers = self._encoder.template_numbers(event, texts, stamp)
         if numbers is not None and self.run is not None:
             numbers = {**numbers, POSITION: (stamp.sequence - self.added, 1)}
-        if event is not self._piece or numbers is None:
+        if is_first or numbers is None:
             is_long = len(texts) == 1 and len(texts[0]) >= _LONG
             if is_long and self._write_long(event.with_text(texts[0]), stamp):
                 return
