@@ -246,7 +246,7 @@ class _Mapped(RequestMapping):
             self._targets[identity] = target
         if self._overlay is not None:
             target = target._replace(overlay=self._overlay_of(self._overlay, writing.around))
-        extra = request.get("extra", NOTHING) if same else NOTHING
+        extra = request.get("extra", {}) if same else {}
         plan = plan_request(request, target, extra=extra, new_id=writing.ids())
         if plan.unused and self._dropped is not None:
             self._dropped.report(writing.incoming.answers, dialect.name, plan.unused)

@@ -49,7 +49,8 @@ def parse_body(body: object) -> dict[str, Any]:
         raise RequestError(f"the body {error}") from None
     if not isinstance(found, dict):
         raise RequestError("the body must be a JSON object")
-    _check_keys(repeated_key(data))
+    if (repeated := repeated_key(data)) is not None:
+        raise _named_twice(repeated)
     return found
 
 
@@ -60,16 +61,17 @@ def body_of_query(query: str, *, left_out: frozenset[str] = frozenset()) -> dict
     except ValueError:
         raise RequestError(f"the query must have at most {_MAX_PARAMETERS} parameters") from None
     names = [name for name, _ in pairs]
-    _check_keys(next((name for name in DECIDING_KEYS if names.count(name) > 1), None))
+    for name in DECIDING_KEYS:
+        if names.count(name) > 1:
+            raise _named_twice(name)
     found: dict[str, Any] = {name: value for name, value in pairs if name not in left_out}
     if found.get("stream") in _BOOLEANS:
         found["stream"] = _BOOLEANS[found["stream"]]
     return found
 
 
-def _check_keys(repeated: str | None) -> None:
-    if repeated is not None:
-        raise RequestError("is named twice", field=repeated)
+def _named_twice(name: str) -> RequestError:
+    return RequestError("is named twice", field=name)
 
 
 def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
@@ -91,8 +93,8 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
     at = last_user_index(messages)
     if at is not None and (text := text_of_message(messages[at])):
         request["message"] = text
-    if reader.keeps_extra and (extra := {**request.get("extra", {}), **fields.rest()}):
-        request["extra"] = extra
+    if reader.keeps_extra and (rest := fields.rest()):
+        request["extra"] = {**request.get("extra", {}), **rest}
     if not request.get("message") and reader.asks_by_inputs.isdisjoint(request.get("inputs", ())):
         _check_asks(request, messages, reader.field_names.get("message", "message"))
     return ordered(request)

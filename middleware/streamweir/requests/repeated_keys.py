@@ -22,7 +22,7 @@ def _spelled(name: str) -> str:
 
 
 _ANY_SPELLING: Final = re.compile(f'"(?:{"|".join(map(_spelled, DECIDING_KEYS))})"'.encode(), re.IGNORECASE)
-_PLAIN: Final = tuple(f'"{name}"'.encode() for name in DECIDING_KEYS)
+_MODEL, _STREAM = (f'"{name}"'.encode() for name in DECIDING_KEYS)
 
 
 def repeated_key(body: bytes) -> str | None:
@@ -49,7 +49,7 @@ def _may_repeat(body: bytes) -> bool:
     """Return whether a deciding key may occur twice in a body: a cheap test, False for nearly all bodies."""
     if b"\\u00" in body:
         return len(_ANY_SPELLING.findall(body)) > 1
-    return max(map(body.count, _PLAIN)) > 1
+    return body.count(_MODEL) > 1 or body.count(_STREAM) > 1
 
 
 def _repeated(names: Sequence[str]) -> str | None:
