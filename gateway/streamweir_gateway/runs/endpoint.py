@@ -237,7 +237,7 @@ class Endpoint:
         )
 
     def response_headers(self, media_type: str, incoming: Incoming) -> list[tuple[bytes, bytes]]:
-        """Return the headers of a stream or a folded answer, as a new list."""
+        """Return the headers of a stream or a folded answer, as a new list; the content type comes first."""
         *constant, last = _constant_headers(media_type)
         return [*constant, (REQUEST_ID, incoming.request_id.encode("ascii")), last]
 

@@ -311,7 +311,7 @@ class LiveDelivery(Delivery):
         if answer is not None and self.status == _OK and (copies or self._endpoint.config.relays_all):
             self.status = answer.status
         if copies and answer is not None and (given := writable_value(answer.headers, b"content-type")):
-            own = [(name, given if name == b"content-type" else value) for name, value in own]
+            own[0] = b"content-type", given
         if self.sink.headers:
             own += encoded_headers(self.sink.headers)
         return own + self._forwarded if self._forwarded else own

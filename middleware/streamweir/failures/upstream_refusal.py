@@ -69,8 +69,11 @@ def refusal_response(
 
 def writable_value(headers: HeaderList, name: bytes) -> bytes:
     """Return the first value of a header; empty if it is absent or holds control characters."""
-    value = next((value for key, value in headers if key.lower() == name), b"").strip()
-    return value if WRITABLE_VALUE.fullmatch(value) else b""
+    for key, value in headers:
+        if key.lower() == name:
+            given = value.strip()
+            return given if WRITABLE_VALUE.fullmatch(given) else b""
+    return b""
 
 
 def _kept_headers(headers: HeaderList, *, keeps_challenge: bool) -> Headers:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -81,11 +82,13 @@ class FrameSanitizer:
             searched here by the same rules, which do not depend on earlier events.
     """
 
-    def __init__(self) -> None:
-        self._errors = ErrorSanitizer(debug=False)
-        self.found_safe = False
+    found_safe = False
 
-    def process(self, frame: Frame, items: Sequence[StreamItem], framing: LineFraming) -> bytes:
+    @cached_property
+    def _errors(self) -> ErrorSanitizer:
+        return ErrorSanitizer(debug=False)
+
+    def process(self, frame: Frame, items: Sequence[StreamItem], framing: str) -> bytes:
         """Return the bytes of a frame that may be sent; they are UTF-8.
 
         Args:
@@ -118,7 +121,7 @@ class FrameSanitizer:
             data = self._looked_through(frame.data, others)
         elif not any(map(_is_free, others)):
             data = without_failures(frame.data, is_code=self._is_code, is_unread=not items)
-        return raw if data is None else with_data(raw, data, framing)
+        return raw if data is None else with_data(raw, data, cast("LineFraming", framing))
 
     def _is_code(self, text: str) -> bool:
         return self._errors.is_code(text)

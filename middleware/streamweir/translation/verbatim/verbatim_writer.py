@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
@@ -178,7 +178,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if frame.is_unreadable:
             return False
         self._sanitizer = sanitizer = self._sanitizer or FrameSanitizer()
-        passage.safe = safe = sanitizer.process(frame, items, cast("LineFraming", self.framing))
+        passage.safe = safe = sanitizer.process(frame, items, self.framing)
         if items and not frame.is_gap:
             self._gap = b""
         elif self._encoder.is_old:
