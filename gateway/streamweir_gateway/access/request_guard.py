@@ -265,12 +265,13 @@ class RequestGuard:
         """Answer a refused request, and write its log line."""
         record = self._record_of(scope, routes, refusal)
         try:
-            record.bytes_out = await send_refusal(
+            sent = await send_refusal(
                 send,
                 refusal,
                 request_id=record.request_id,
                 protocol=self._expected_protocol(scope, routes),
             )
+            record.bytes_out = 0 if scope["method"] == "HEAD" else sent
         finally:
             self._observer.ended(record)
 

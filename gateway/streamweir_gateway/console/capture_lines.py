@@ -273,7 +273,8 @@ class CaptureLines:
             self._line("mark", what=reason)
         fields["status"] = self._events.status or fields["status"]
         fields["events"] = self._events.next or fields["events"]
-        fields["bytes_in"] = fields["bytes_in"] or 0  # the reader of a stored run reads from no upstream
+        for name in ("bytes_in", "bytes_out"):  # a stored run may be read without an upstream or a client
+            fields[name] = fields[name] or 0
         self._line("end", **fields)
 
     def _take_gap(self, entry: Entry) -> None:

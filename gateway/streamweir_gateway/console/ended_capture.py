@@ -22,7 +22,7 @@ from streamweir.codec.base import Options
 from streamweir_gateway.console.capture_source import Masking, StreamFacts
 from streamweir_gateway.console.ended_masking import EndedMasking
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
-from streamweir_gateway.console.log_mask import LogMask
+from streamweir_gateway.console.log_mask import LogMask, shown_event
 from streamweir_gateway.console.request_recorder import RequestRecorder
 from streamweir_gateway.console.stream_log import RAW, LeftOut, NumberedEntry
 from streamweir_gateway.runs.destination import Destination
@@ -181,7 +181,7 @@ def _shown(parts: _Parts, mask: LogMask) -> _Parts:
     facts, entries = parts
     if facts.session_id is not None:
         facts = facts._replace(session_id=mask.shown(facts.session_id))
-    return _Parts(facts, entries)
+    return _Parts(facts, [shown_event(entry, mask.secrets) for entry in entries])
 
 
 def _taken_from(entries: Iterable[Any]) -> list[bytes]:

@@ -19,15 +19,25 @@ from typing import Any, Final
 
 from streamweir.capture.cut_body_mask import CutBodyMask, MaskedRead
 from streamweir.capture.masking import SecretMask
-from streamweir.capture.request_secrets import secrets_in
 from streamweir.capture.writing import recorded_headers
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
-from streamweir_gateway.console.recorded_heads import head_fields
-from streamweir_gateway.console.stream_log import GONE
+from streamweir_gateway.console.recorded_heads import head_fields, secrets_of_head
+from streamweir_gateway.console.stream_log import GONE, Entry
 
-__all__ = ["LogMask"]
+__all__ = ["LogMask", "shown_event"]
 
 _ADDRESSES: Final = ("url", "target")
+
+
+def shown_event(entry: Entry, mask: SecretMask) -> Entry:
+    """Return an entry of a log; if it is an event without content, the secrets in its ids are masked."""
+    if entry[0] != "kind" or not entry[5]:
+        return entry
+    ids = {
+        name: mask.apply_to_text(value) if isinstance(value, str) else value
+        for name, value in entry[5].items()
+    }
+    return (*entry[:5], ids, *entry[6:])
 
 
 class LogMask:
@@ -121,7 +131,7 @@ class LogMask:
         """Mask an entry other than a read or a write: its fields, and the body of a request."""
         fields, count = entry[2] if isinstance(entry[2], dict) else head_fields(entry[2]), 0
         if "headers" in fields:
-            self._learn(secrets_in(fields["headers"], fields.get("target") or fields.get("url", "")))
+            self._learn(secrets_of_head(fields))
             fields = {**fields, "headers": recorded_headers(fields["headers"], self._mask)}
         if entry[0] == "request" and isinstance(entry[3], bytes):
             masked, count = self._mask.apply(entry[3].decode("latin-1"))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from streamweir.capture.request_secrets import secrets_in
 from streamweir_gateway.upstream.request import Origin
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "UPSTREAM_RESPONSE",
     "Head",
     "head_fields",
+    "secrets_of_head",
 ]
 
 Head: TypeAlias = Sequence[Any]
@@ -43,6 +45,11 @@ def head_fields(head: Head) -> dict[str, Any]:
     """Return the fields of the line of a head."""
     kind, *parts = head
     return _FIELDS[kind](*parts)
+
+
+def secrets_of_head(fields: Mapping[str, Any]) -> set[str]:
+    """Return the secrets in the fields of the line of a head."""
+    return secrets_in(fields["headers"], fields.get("target") or fields.get("url", ""))
 
 
 def _client_request(method: str, path: bytes, query: bytes, headers: _Pairs) -> dict[str, Any]:

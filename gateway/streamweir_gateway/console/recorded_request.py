@@ -87,6 +87,10 @@ class RecordedRequest:
     options: Mapping[str, Options] = MappingProxyType({})
     translation: TranslationFacts | None = None
 
+    def own_mask(self) -> SecretMask:
+        """Return a mask that also finds the secrets in the heads of its requests and responses."""
+        return self.settings.mask
+
     def facts(self) -> StreamFacts:
         """Return the facts about the stream, as far as they are known now."""
         record, destination = self.record, self.destination

@@ -26,7 +26,7 @@ from streamweir.http.headers import Headers
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.attempt_fields import how_ended
 from streamweir_gateway.console.capture_source import Masking
-from streamweir_gateway.console.log_mask import LogMask
+from streamweir_gateway.console.log_mask import LogMask, shown_event
 from streamweir_gateway.console.noted_log import NotedLog
 from streamweir_gateway.console.reader_position import BEFORE_ATTEMPTS, Position, ReaderPosition
 from streamweir_gateway.console.recorded_heads import (
@@ -34,6 +34,8 @@ from streamweir_gateway.console.recorded_heads import (
     CLIENT_RESPONSE,
     UPSTREAM_REQUEST,
     UPSTREAM_RESPONSE,
+    head_fields,
+    secrets_of_head,
 )
 from streamweir_gateway.console.recorded_request import CaptureSettings, RecordedRequest, facts_of
 from streamweir_gateway.console.stream_log import ENTRY_BYTES, Entry, LeftOut, NumberedEntry
@@ -111,11 +113,21 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def entries(self, start: int) -> Iterator[NumberedEntry]:
         """Return the entries of the log from number `start` on, up to the first one that is not masked."""
-        return self._opened().log.entries(start)
+        masked = self._opened().log.entries(start)
+        return ((number, shown_event(entry, self.secrets)) for number, entry in masked)
 
     def shown(self, text: str) -> str:
         """Return a text without secrets."""
         return self.secrets.apply_to_address(text)
+
+    def own_mask(self) -> SecretMask:
+        """Return a mask that also finds the secrets in the heads of its requests and responses."""
+        if self._log is not None:
+            self._log.log.collect()
+        raw = () if self.mask is None else self.mask.raw
+        heads = [entry[2] for entry in (*self._notes, *raw) if entry[0] in ("request", "response")]
+        found = {secret for head in heads for secret in secrets_of_head(head_fields(head))}
+        return self.secrets.with_secrets(found) if found else self.secrets
 
     def whole_log(self) -> list[Entry] | None:
         """Return all entries of the log; None if some are left out, or masked already."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
-from streamweir.capture.masking import SecretMask
 from streamweir.request_id import session_id_of
 from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts, facts_of
 from streamweir_gateway.console.row import PackedRow, State
@@ -29,12 +28,10 @@ class RowMaker:
     """Makes rows.
 
     Args:
-        mask: removes secrets from texts that an upstream has chosen.
         secrets: removes secrets from hints.
     """
 
-    def __init__(self, mask: SecretMask, secrets: Secrets) -> None:
-        self._mask = mask
+    def __init__(self, secrets: Secrets) -> None:
         self._secrets = secrets
 
     def open(self, recorder: RecordedRequest) -> PackedRow:
@@ -51,12 +48,15 @@ class RowMaker:
 
     def ended(self, recorder: RecordedRequest, shift: float) -> PackedRow:
         """Return the row of a request that has ended; `shift` is the present `clock_shift()`."""
-        became_stream = recorder.attempt or recorder.record.reason is not None
-        facts = recorder.translation or _NO_FACTS
-        return self._row(recorder, facts, "ended" if became_stream else "refused", shift)
+        if not recorder.attempt and recorder.record.reason is None:
+            return self.refused(recorder.row_id, recorder.record)
+        row = self._row(recorder, recorder.translation or _NO_FACTS, "ended", shift)
+        row.bytes_in = row.bytes_in or 0  # the reader of a stored run reads from no upstream
+        row.bytes_out = row.bytes_out or 0  # a run in the background has no client
+        return row
 
     def refused(self, row_id: str, record: RequestRecord) -> PackedRow:
-        """Return the row of a request that was refused before it had a recorder."""
+        """Return the row of a request that never became a stream; it has no capture."""
         began = round((record.began + clock_shift()) * 1000)
         attempts = record.attempts or 0
         row = PackedRow(
@@ -72,10 +72,11 @@ class RowMaker:
     ) -> PackedRow:
         """Return the row of a request that has a recorder, with the numbers in its record."""
         record, session_id, thread_id = recorder.record, facts.session_id, facts.thread_id
-        if session_id is not None and session_id != session_id_of(record.request_id):
-            session_id = self._mask.apply_to_text(session_id)  # an upstream may have chosen it
-        if thread_id is not None:
-            thread_id = self._mask.apply_to_text(thread_id)
+        is_chosen = session_id is not None and session_id != session_id_of(record.request_id)
+        if is_chosen or thread_id is not None:  # an upstream may have chosen it
+            shown = recorder.own_mask().apply_to_text
+            session_id = None if session_id is None else shown(session_id)
+            thread_id = None if thread_id is None else shown(thread_id)
         first = record.first_event_ms
         return PackedRow(
             round((record.began + shift) * 1000),

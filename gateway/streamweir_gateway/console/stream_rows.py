@@ -133,7 +133,7 @@ class StreamRows:
             mask,
             self._masking.add,
         )
-        self._maker = RowMaker(mask, Secrets(texts))
+        self._maker = RowMaker(Secrets(texts))
 
     @property
     def config(self) -> str:
@@ -278,8 +278,9 @@ class StreamRows:
                 self._ended_late.append(row)
             else:
                 self._ended.append(row)
-            self._raw.add(recorder)
-            self._shelf.add(recorder)
+            if row.capture != "none":
+                self._raw.add(recorder)
+                self._shelf.add(recorder)
         self._give_way()
 
     def _packed(self, recorder: RequestRecorder) -> KeptCapture:

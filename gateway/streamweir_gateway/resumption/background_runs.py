@@ -24,7 +24,6 @@ from streamweir_gateway.responses.failed_response import failed_response
 from streamweir_gateway.responses.kept_response import PREFIX, KeptResponse
 from streamweir_gateway.responses.kept_responses import KeptResponses
 from streamweir_gateway.responses.response_call import ResponseCall
-from streamweir_gateway.resumption.frames_after import FramesAfter
 from streamweir_gateway.resumption.resumption import Resumption
 
 __all__ = ["RunsOfResponses", "handle_of", "response_id_of"]
@@ -81,16 +80,17 @@ class RunsOfResponses:
         found = await self._find(call.key, response)
         if found is None:
             raise Refusal("RUN_GONE")
-        send = call.send if after is None else FramesAfter(call.send, int(after))
         scope = {**call.scope, "headers": replaced(call.scope["headers"], b"accept", "text/event-stream")}
-        if after is not None:  # every byte of the body goes through `send`
+        if after is not None:  # no byte of the body is written past the delivery
             extensions = call.scope.get("extensions", {})
             scope["extensions"] = {
                 name: value for name, value in extensions.items() if name != CONNECTION_EXTENSION
             }
         with run_refusals():
             await self._resumption.deliver(
-                RunsCall(scope, call.receive, send, is_private=True, note=call.record), found
+                RunsCall(scope, call.receive, call.send, is_private=True, note=call.record),
+                found,
+                after_frame=None if after is None else int(after),
             )
 
     async def cancel(self, key: str | None, response: KeptResponse) -> None:

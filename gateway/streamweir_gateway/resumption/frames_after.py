@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from starlette.types import Message, Send
-
 __all__ = ["FramesAfter"]
 
 _NUMBER: Final = re.compile(rb'(?<!\\)"sequence_number" ?: ?(\d{1,18})\b')
@@ -19,32 +17,24 @@ _END: Final = b"\n\n"
 
 
 class FramesAfter:
-    """The ASGI `send` of an SSE response that drops the frames up to a number.
+    """The body of an SSE response without the frames up to a number.
 
     Frames are numbered in their order. From the first frame with a larger number on, every byte is sent.
 
     Args:
-        send: takes the messages.
         number: the number of the last frame that is left out.
     """
 
-    def __init__(self, send: Send, number: int) -> None:
-        self._send: Final = send
+    def __init__(self, number: int) -> None:
         self._number: Final = number
         self._begun = b""
         """The bytes of a frame that has not arrived completely."""
         self._has_passed = False
 
-    async def __call__(self, message: Message) -> None:
-        """Send a message of the response."""
-        if message["type"] == "http.response.body" and not self._has_passed:
-            message = {**message, "body": self._rest(message.get("body", b""))}
-            if not message["body"] and message.get("more_body", False):
-                return
-        await self._send(message)
-
-    def _rest(self, data: bytes) -> bytes:
+    def rest(self, data: bytes) -> bytes:
         """Return the part of a piece of the body that the client has not read yet."""
+        if self._has_passed:
+            return data
         data = self._begun + data
         begin = 0
         while (end := data.find(_END, begin)) >= 0:

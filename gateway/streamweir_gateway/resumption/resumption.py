@@ -23,6 +23,7 @@ from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
+from streamweir_gateway.resumption.frames_after import FramesAfter
 from streamweir_gateway.resumption.run_delivery import RunDelivery
 from streamweir_gateway.resumption.run_store import UpstreamRuns
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
@@ -120,6 +121,7 @@ class Resumption(RunsShell):
             record.status = call.status or record.status
             if call.refusal is not None:
                 record.refused(call.refusal.code, state.get("client"))
+                record.bytes_out = call.refusal_bytes
                 self._note_refused_read(call, call.refusal.code)
             if call.folded is not None:
                 _note_end(record, call.folded)
@@ -171,8 +173,22 @@ class Resumption(RunsShell):
             elif call.has_nothing_left:
                 self.note_result(record.endpoint, "nothing")
 
-    async def deliver(self, call: RunsCall, found: FoundRun, position: Position | None = None) -> None:
-        """Send a run as a stream; see `RunsShell`. The record of the request is `call.note`."""
+    async def deliver(
+        self,
+        call: RunsCall,
+        found: FoundRun,
+        position: Position | None = None,
+        *,
+        after_frame: int | None = None,
+    ) -> None:
+        """Send a run as a stream; see `RunsShell`. The record of the request is `call.note`.
+
+        Args:
+            call: the request.
+            found: the run.
+            position: the position up to which the client has read; None: it wants the whole run.
+            after_frame: the number of the last frame that is left out; None: no frame is left out.
+        """
         about, scope, is_running = found.about, call.scope, found.state.state == "running"
         record: RequestRecord = call.note
         endpoint = self.endpoints[about.endpoint]
@@ -194,6 +210,8 @@ class Resumption(RunsShell):
             client=ConnectedClient(scope, call.receive, call.send),
             run=self.service.under_way.get(found.name),
         )
+        if after_frame is not None:
+            delivery.frames_after = FramesAfter(after_frame)
         if recorder is not None:
             recorder.asked(incoming, b"")
             recorder.delivered_by(delivery)

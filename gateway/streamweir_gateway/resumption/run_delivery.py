@@ -5,6 +5,7 @@ Source: the contract of resumable streams, sections 2, 3 and 5.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Final
 
 from streamweir.delivery.client_port import ClientPort
@@ -19,6 +20,7 @@ from streamweir.translation.open_writer import Writer
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.resumption.frames_after import FramesAfter
 from streamweir_gateway.resumption.upstream_run import UpstreamRun
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
@@ -34,6 +36,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
 
     Attributes:
         reading: ends the delivery from outside.
+        frames_after: leaves out the frames that the client has; None: all are sent.
 
     Args:
         reader: the reader of the run; closed here.
@@ -59,6 +62,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         self.reading: Final = RunSupervisor(0.0)
         super().__init__(endpoint, incoming, client=client, run=self.reading)
         self._made_here: Final = run
+        self.frames_after: FramesAfter | None = None
         config = endpoint.config
         self._read_from(
             reader,
@@ -173,6 +177,16 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
 
     def _failure(self) -> ErrorInfo | None:
         return None if self._made_here is None else self._made_here.failure
+
+    def _send_body(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> Awaitable[None]:
+        if self.frames_after is None or is_heartbeat:
+            return super()._send_body(data, more=more, is_heartbeat=is_heartbeat)
+        return self._send_rest(data, self.frames_after.rest(data), more=more)
+
+    async def _send_rest(self, data: bytes, rest: bytes, *, more: bool) -> None:
+        """Send the rest of a piece of the body; the caller counts the whole piece."""
+        await super()._send_body(rest, more=more)
+        self.bytes += len(rest) - len(data)
 
     def _set_writer(self, writer: Writer) -> None:
         self._write_to(writer, self._endpoint.config.upstreams[0].timeouts.write)

@@ -23,6 +23,7 @@ from streamweir.redaction.credential_rules import (
 )
 from streamweir.redaction.rule import REDACTED, Rule
 from streamweir.redaction.secret_names import is_secret_name
+from streamweir.runs.handles import run_name_spans
 
 __all__ = ["SHORTEST", "SecretMask", "joined_spans", "masked_text"]
 
@@ -139,6 +140,7 @@ class SecretMask:
     def _spans_of_written(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of the unescaped secrets in `text`, in any order."""
         found = [span for secret in self._known if secret in text for span in _places(secret, text)]
+        found += run_name_spans(text)
         signs = self._signs.of(text)
         for rule in _rules_for(text, signs):
             found += [

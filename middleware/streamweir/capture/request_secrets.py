@@ -9,7 +9,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 from streamweir.redaction.secret_names import is_secret_header, is_secret_name
 from streamweir.runs.handles import run_names_in
@@ -44,7 +44,7 @@ def _secrets_of(name: str, value: str) -> Iterator[str]:
     if name in _OF_RUNS:
         yield from run_names_in(value) or [value.partition(".")[0]]
     elif "cookie" in name:
-        yield from (pair.partition("=")[2].strip() for pair in value.split(";"))
+        yield from _of_cookies(value.split(";")[: 1 if name == "set-cookie" else None])
     else:
         yield value
         scheme, _, token = value.partition(" ")
@@ -52,6 +52,13 @@ def _secrets_of(name: str, value: str) -> Iterator[str]:
             yield token.strip()
         if scheme.lower() == "basic":
             yield from _of_basic(token)
+
+
+def _of_cookies(pairs: Iterable[str]) -> Iterator[str]:
+    """Yield the values of cookies: as they are, without quotation marks, and decoded."""
+    for pair in pairs:
+        value = pair.partition("=")[2].strip()
+        yield from (value, value.strip('"'), unquote(value.strip('"')))
 
 
 def _of_basic(token: str) -> Iterator[str]:

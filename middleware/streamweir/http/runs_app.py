@@ -50,6 +50,7 @@ class RunsCall:
         found: the run to read; None until it has been found.
         status: the status of the response if it is not a stream; else None.
         refusal: the refusal of the request; None if it was not refused.
+        refusal_bytes: the number of bytes of the body that reports the refusal; None: not sent here.
         has_nothing_left: the client already has all events of `found`.
         folded: the folded result if the response is one; else None.
         note: a value that only the shell uses.
@@ -71,6 +72,7 @@ class RunsCall:
         self.found: FoundRun | None = None
         self.status: int | None = None
         self.refusal: Refusal | None = None
+        self.refusal_bytes: int | None = None
         self.has_nothing_left = False
         self.folded: dict[str, Any] | None = None
         self.note: Any = note
@@ -218,7 +220,7 @@ class RunsApp:
                     await self._answer(verb, call)
             except Refusal as refusal:
                 call.refusal = refusal
-                await send_refusal(call.send, refusal, request_id=call.request_id)
+                call.refusal_bytes = await send_refusal(call.send, refusal, request_id=call.request_id)
 
     async def _answer(self, verb: _Verb, call: RunsCall) -> None:
         """Answer a request; if its owner has no such run, try the run without an owner."""

@@ -1,12 +1,14 @@
 """Rows of the console: one for each request, in its state, with the words of event and log."""
 
 import asyncio
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from capture_checks import assert_same_but_masked, body_of, of_kind
 from console_client import Console, console_of
 from loopback import ask, client
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
@@ -248,3 +250,47 @@ async def test_response_in_the_background_has_a_row_with_its_capture(tmp_path: P
         assert [one["id"] for one in await console.rows()] == [row["id"]]
         reads = [line for line in await console.capture(row["id"]) if line["kind"] == "read"]
         assert len(reads) >= 2
+
+
+async def test_kept_response_is_read_from_a_frame_on_and_its_handle_is_hidden(tmp_path: Path) -> None:
+    options = {"answers": ["openai-responses"], "request": "mapped", "resume": "on"}
+    async with (
+        upstream(WHOLE) as backend,
+        console_of(
+            tmp_path, endpoints=endpoint(backend.url, **options), console={"capture": "content"}
+        ) as console,
+    ):
+        first = await ask(console.running.at, body=b'{"model": "m", "input": "hi", "stream": true}')
+        kept = first.events[0]["response"]["id"]
+        rest = await ask(console.running.at, "GET", f"/chat/{kept}?stream=true&starting_after=2", body=b"")
+        assert first.body.endswith(rest.body)
+        further = {"model": "m", "input": "more", "stream": True, "previous_response_id": kept}
+        await ask(console.running.at, body=json.dumps(further).encode())
+        row = await console.row(attempts=0, state="ended")
+        assert (row["bytes_in"], row["bytes_out"]) == (0, len(rest.body))
+        assert_same_but_masked(body_of(of_kind(await console.capture(row["id"]), "write")), rest.body)
+        for row in await console.rows(state="ended"):
+            assert kept.removeprefix("resp_").encode() not in await console.file(row["id"])
+        assert len(await console.rows(state="ended")) == 3
+
+
+async def test_refused_request_about_a_run_has_no_capture_and_the_bytes_of_its_answer(tmp_path: Path) -> None:
+    handle = "run_" + "5" * 32
+    async with (
+        upstream(WHOLE) as backend,
+        console_of(tmp_path, endpoints=endpoint(backend.url, resume="on")) as console,
+    ):
+        named = [("X-Streamweir-Run", handle)]
+        await console.call("/chat", headers=named)
+        for method, target, code in (
+            ("POST", "/chat", "RUN_EXISTS"),
+            ("GET", f"/-/runs/{handle}?after=99", "RUN_GONE"),
+            ("GET", f"/-/runs/run_{'6' * 32}", "RUN_NOT_FOUND"),
+            ("HEAD", f"/-/runs/{handle}", "METHOD_NOT_ALLOWED"),
+        ):
+            headers = named if method == "POST" else []
+            got = await ask(console.running.at, method, target, headers=headers, body=b"")
+            row = await console.row(code=code)
+            known = (row["state"], row["capture"], row["attempts"], row["events"], row["bytes_in"])
+            assert known == ("refused", "none", 0, 0, 0), code
+            assert (row["status"], row["bytes_out"]) == (got.status, len(got.body)), code

@@ -224,3 +224,35 @@ async def test_lines_of_a_stream_under_way_hold_no_half_of_a_secret(tmp_path: Pa
             assert OF_GATEWAY[:12].encode() not in feed.body
         lines = await console.capture((await console.row(state="ended"))["id"])
         assert OF_GATEWAY[12:] not in json.dumps(lines)
+
+
+@pytest.mark.parametrize("capture", ["content", "metadata"])
+async def test_ids_that_are_secrets_of_their_request_are_in_no_answer(tmp_path: Path, capture: str) -> None:
+    """An upstream may make its ids of what the client has sent."""
+    goes_on = asyncio.Event()
+
+    async def echoes(call: Call) -> None:
+        event = {"type": "token", "content": "Hi", "session_id": OF_CLIENT, "thread_id": OF_COOKIE}
+        await call.send(SSE, chunk(f"data: {json.dumps(event)}\n\n".encode()))
+        await goes_on.wait()
+        await call.send(chunk(b'data: {"type": "done"}\n\n'), LAST_CHUNK)
+
+    async with (
+        upstream(echoes) as backend,
+        console_of(
+            tmp_path,
+            endpoints=endpoints(backend.url),
+            upstreams=upstreams(backend.url),
+            console={"capture": capture},
+        ) as console,
+        console.feed(since=0) as feed,
+    ):
+        asking = asyncio.create_task(console.call("/chat", headers=CLIENT))
+        row = await feed.row(state="streaming")
+        assert row["thread_id"] == "*" * len(OF_COOKIE)
+        shown = await all_answers(console)
+        goes_on.set()
+        await asking
+        await feed.row(state="ended")
+        for told in (*shown, *await all_answers(console), feed.body):
+            assert secrets_in(told) == []

@@ -71,12 +71,18 @@ def test_secrets_in_the_heads_of_request_and_response_are_masked_in_every_line()
         "in-the-query-2",
         "a-new-cookie-3",
         "of-a-header-4",
-        *("run_" + "5" * 32, "resp_" + "5" * 32, "run_" + "6" * 32, "run_" + "7" * 32),
+        *("in-quotes-5", "de/coded:6", "run_" + "5" * 32, "resp_" + "5" * 32, "run_" + "6" * 32),
+        *("run_" + "7" * 32, "run_" + "8" * 32, "msg_" + "9" * 32),
     ]
-    body = "".join(f'data: {{"type": "token", "content": "<{text}>"}}\n\n' for text in planted)
+    no_secrets = ["Strict", "example.com", "2592000", "req_" + "1" * 32]
+    body = "".join(
+        f'data: {{"type": "token", "content": "<{text}_0>"}}\n\n' for text in [*planted, *no_secrets]
+    )
     headers = [
-        *(("Authorization", f"Basic {basic}"), ("Cookie", "a=x; session=in-a-cookie-1")),
-        *(("X-Api-Key", "of-a-header-4"), ("X-Streamweir-Run", "run_" + "5" * 32)),
+        ("Authorization", f"Basic {basic}"),
+        ("Cookie", 'a=x; session=in-a-cookie-1; b="in-quotes-5"; c=de%2Fcoded%3A6'),
+        ("X-Api-Key", "of-a-header-4"),
+        ("X-Streamweir-Run", "run_" + "5" * 32),
     ]
     request = UpstreamRequest(
         "POST",
@@ -89,11 +95,13 @@ def test_secrets_in_the_heads_of_request_and_response_are_masked_in_every_line()
     options = RecordingOptions("legacy", process_dialects(), True)
     url = f"http://127.0.0.1{request.target}"
     recording = Recording(url, request, options, SecretMask(), lines.append)
-    recording.note_response(200, [(b"Set-Cookie", b"session=a-new-cookie-3; HttpOnly")])
+    attributes = b"SameSite=Strict; Domain=example.com; Max-Age=2592000"
+    recording.note_response(200, [(b"Set-Cookie", b"session=a-new-cookie-3; " + attributes)])
     recording.note_read(body.encode())
     recording.end("eof")
     written = b"".join(lines).decode()
     assert not [text for text in planted if text in written]
+    assert all(f"<{text}_0>" in written for text in no_secrets)
 
 
 def test_time_never_falls_and_every_line_has_one() -> None:
