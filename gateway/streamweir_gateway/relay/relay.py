@@ -60,11 +60,14 @@ class Relay:
             tunnel = await self._serve(scope, receive, send, record, start)
         except Refusal as refusal:
             record.refused(refusal.code, scope["state"].get("client"))
-            record.bytes_out = await send_refusal(send, refusal, request_id=request_id)
+            sent = await send_refusal(send, refusal, request_id=request_id)
+            record.bytes_out = 0 if record.method == "HEAD" else sent
         except NoAnswer as failure:
             info, record.code = failure.info, failure.info.code
             record.status, record.reason = info.status, info.reason
-            await send_failure(send, info, request_id=request_id, debug=self.first.endpoint.debug)
+            debug = self.first.endpoint.debug
+            sent = await send_failure(send, info, request_id=request_id, debug=debug)
+            record.bytes_out = 0 if record.method == "HEAD" else sent
         except ClientGone:
             record.reason = "client_gone"
         except BrokenOff:

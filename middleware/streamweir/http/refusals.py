@@ -103,10 +103,10 @@ def failure_parts(
     return status, body, headers
 
 
-async def send_failure(send: Send, info: ErrorInfo, *, request_id: str, debug: bool) -> None:
-    """Send the response that reports a failure in place of a stream."""
+async def send_failure(send: Send, info: ErrorInfo, *, request_id: str, debug: bool) -> int:
+    """Send the response that reports a failure in place of a stream; return the bytes of its body."""
     status, body, headers = failure_parts(info, request_id=request_id, debug=debug)
-    await _send(send, status, body, headers)
+    return await _send(send, status, body, headers)
 
 
 def _body(failure: FailedRequest, protocol: Dialect | None) -> tuple[Mapping[str, Any], dict[str, str]]:

@@ -29,12 +29,12 @@ _SHOWN: Final = 12
 _DIGITS: Final = 32
 _OPENS_RUN: Final = re.compile(r"((?:run|resp)_[0-9a-f]{8})[0-9a-f]{24}")
 """A handle, or the id of a kept response, which has the same digits; in a group, its first characters."""
-_TELLS_RUN: Final = re.compile(
+_REVEALS_RUN: Final = re.compile(
     r"(?:run|resp)_[0-9a-f]{32}(?![0-9A-Za-z])|(?:msg|rs|fc|mcpr?)_[0-9a-f]{32}(?=_\d)"
 )
 """A name that opens a run, or the id of an item of a kept response, which has the same digits."""
 _SIGNS: Final = ("run_", "resp_", "msg_", "rs_", "fc_", "mcp")
-"""Every match of `_TELLS_RUN` contains one of these."""
+"""Every match of `_REVEALS_RUN` contains one of these."""
 
 _POSITION: Final = re.compile(r"(?:(run_[0-9a-f]{32})\.)?(0|[1-9][0-9]{0,17})(?:-([1-9][0-9]{0,8}))?")
 
@@ -85,10 +85,10 @@ def run_names_in(text: str) -> set[str]:
 
 
 def run_name_spans(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the names in `text` that open a run, or tell how it is opened."""
+    """Return the spans of the names in `text` that open a run, or reveal its digits."""
     for sign in _SIGNS:  # a generator would cost more than the search
         if sign in text:
-            return [match.span() for match in _TELLS_RUN.finditer(text)]
+            return [match.span() for match in _REVEALS_RUN.finditer(text)]
     return []
 
 
