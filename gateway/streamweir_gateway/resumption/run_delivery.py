@@ -98,7 +98,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
             client.drop("client_gone")
         finally:
             self.reader.close()
-            self.reading.close()
+            self.reading.end()
             client.close()
         if client.dropped == "slow_client":
             await self.cut_off()

@@ -124,7 +124,7 @@ class UpstreamRun(ResumableRun):
             raise
         finally:
             self.owned.finish()
-            supervisor.close()
+            supervisor.end()
             care.cancel()
             self._complete_record()
             self._live.close()

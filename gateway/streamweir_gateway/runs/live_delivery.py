@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from streamweir.codec.base import Options
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.delivery import Delivery
-from streamweir.delivery.scheduler import LoopScheduler
 from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.errors import ErrorInfo
 from streamweir.failures.ending import Ending, FailureFacts, ending_of
@@ -88,7 +87,7 @@ class LiveDelivery(Delivery):
         self._is_own_answer = False
         """Whether the body of the request asks for a whole answer, in the dialect of the upstream."""
         self.outcome: AttemptOutcome = NO_OUTCOME
-        self.supervisor = DeliverySupervisor(clock, run, LoopScheduler(run.sweep))
+        self.supervisor = DeliverySupervisor(clock, run, run)
 
     def go_on(self, status: int) -> None:
         """Send no headers from here on, because headers with this status have been sent already."""

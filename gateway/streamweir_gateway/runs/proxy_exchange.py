@@ -123,7 +123,7 @@ class ProxyExchange:
         except (ClientGone, Interrupted):
             client.drop("client_gone")
         finally:
-            supervisor.close()
+            supervisor.end()
             client.close()
             self._end()
         if client.dropped == "slow_client":

@@ -9,7 +9,8 @@
     the client leaves for good            —                     True
 
 A `ClockSweep` looks at the clock when a time can be over, so that neither an event nor a run costs a task or
-a timer. If the task of the run is waiting, the supervisor interrupts it.
+a timer. The clock of the run's client is looked at in the same turn: the supervisor is the scheduler of the
+delivery. If the task of the run is waiting, the supervisor interrupts it.
 
 Source: the configuration contract (`timeouts`, `on_disconnect`); the standard protocol 1.1, sections 3.8
 and 6.
@@ -20,10 +21,11 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Literal, TypeAlias
 
 from streamweir.delivery.clock_sweep import Watched, sweep_of
+from streamweir.delivery.scheduler import start_task
 from streamweir.errors import ErrorInfo, Reason
 from streamweir.translation.clock import Due, Evidence, StreamClock, timeout_error
 from streamweir_gateway.config import Timeouts
@@ -48,7 +50,6 @@ class RunSupervisor(Watched):
         waiting: the block in which the task waits for the upstream or for the client.
         clock: the clock of the upstream's side; the task notes reads and waits in it.
         response: the response of the upstream while the task reads it; else None.
-        sweep: looks at the clocks of the loop in which the run is executed.
         on_stop: called when `total` runs out or the gateway drains, even if bytes still have to be sent to
             the client.
 
@@ -58,14 +59,16 @@ class RunSupervisor(Watched):
 
     __slots__ = (
         "_interrupt_at",
+        "_look_at_client",
         "_on_disconnect",
         "_runs_until",
+        "_sweep",
+        "_tasks",
         "clock",
         "is_over",
         "on_stop",
         "response",
         "stop",
-        "sweep",
         "waiting",
     )
 
@@ -79,7 +82,9 @@ class RunSupervisor(Watched):
         self.response: UpstreamResponse | None = None
         self.on_stop: Callable[[], None] = _nothing
         self._on_disconnect = on_disconnect
-        self.sweep = sweep_of(loop)
+        self._sweep = sweep_of(loop)
+        self._look_at_client: Callable[[float], float] | None = None
+        self._tasks: set[asyncio.Task[None]] | None = None
         self._runs_until: float | None = None
         self._interrupt_at = 0.0
         """`time.monotonic()` at which a task that has not noticed its interruption is interrupted again."""
@@ -92,7 +97,7 @@ class RunSupervisor(Watched):
         within = timeouts.shortest if clock.source is None else 0.0  # later attempts: `total` runs already
         clock.source, clock.timeouts = source, timeouts
         self.stop = clock.asked = clock.last_read = None
-        self.sweep.look_soon(self, within)
+        self._sweep.look_soon(self, within)
 
     def sent(self) -> None:
         """Start the clock of the first event, because the request has been sent on a connection."""
@@ -102,11 +107,11 @@ class RunSupervisor(Watched):
         """Stop the clock of the first event, because the body of an error status has its own time limit."""
         self.clock.asked = None
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Stop watching, because the run is over."""
         self.is_over = True
         self.on_stop = _nothing
-        self.sweep.forget(self)
+        self._sweep.forget(self)
 
     def is_stopping(self) -> bool:
         """Return whether reading from the upstream has to end."""
@@ -143,7 +148,7 @@ class RunSupervisor(Watched):
             self.abandon()
         elif self._on_disconnect is not None:
             self._runs_until = time.monotonic() + self._on_disconnect
-            self.sweep.look_soon(self)
+            self._sweep.look_soon(self)
 
     def abandon(self) -> None:
         """End the run at once, without sending an end to its client."""
@@ -157,12 +162,34 @@ class RunSupervisor(Watched):
     def _interrupt(self) -> None:
         self.waiting.interrupt()
         self._interrupt_at = time.monotonic() + AGAIN_SECONDS
-        self.sweep.look_soon(self)
+        self._sweep.look_soon(self)
+
+    # The scheduler of the delivery to the client
+
+    def watch(self, look: Callable[[float], float], within: float = 0.0) -> None:
+        """Look at the clock of the client's side too; see `Scheduler`."""
+        self._look_at_client = look
+        self._sweep.look_soon(self, within)
+
+    def start(self, function: Callable[[], Awaitable[None]]) -> None:
+        """See `Scheduler`."""
+        self._tasks = set() if self._tasks is None else self._tasks
+        start_task(function, self._tasks)
+
+    def close(self) -> None:
+        """Stop looking at the clock of the client's side, and cancel the tasks; see `Scheduler`."""
+        self._look_at_client = None
+        for task in self._tasks or ():
+            task.cancel()
 
     # Called by the sweep
 
     def look(self, now: float) -> float:
-        """End the run if one of its times is over. Return the time of the next look."""
+        """Act on the times of the client and of the run that are over. Return the time of the next look."""
+        client = math.inf if self._look_at_client is None else self._look_at_client(now)
+        return min(client, self._look_at_run(now))
+
+    def _look_at_run(self, now: float) -> float:
         if self.waiting.is_pending:
             if now >= self._interrupt_at:
                 self._interrupt()

@@ -32,7 +32,7 @@ from streamweir.codec.registry import process_dialects
 from streamweir.context import WarningCollector
 from streamweir.delivery.asgi_client import AsgiClient
 from streamweir.delivery.delivery import ClientGoneError
-from streamweir.delivery.scheduler import GroupScheduler, Scheduler
+from streamweir.delivery.scheduler import GroupScheduler
 from streamweir.delivery.supervisor import DeliverySupervisor
 from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ErrorInfo, error_info
@@ -104,7 +104,7 @@ class ResponseInterceptor:
         self._clock = StreamClock(now=now, timeouts=options.timeouts, heartbeat=options.heartbeat)
         self._clock.asked, self._clock.is_closed = now, True
         self._client_port = AsgiClient(receive, send)
-        self._scheduler: Scheduler
+        self._scheduler: GroupScheduler
         self._behind: WorkBehindEnd
         self._supervisor: DeliverySupervisor
 

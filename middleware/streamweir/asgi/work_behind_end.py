@@ -16,7 +16,7 @@ import time
 from typing import Final
 
 from streamweir.asgi.receive_proxy import ReceiveProxy
-from streamweir.delivery.scheduler import Scheduler
+from streamweir.delivery.scheduler import GroupScheduler
 from streamweir.errors import Reason
 
 __all__ = ["WorkBehindEnd"]
@@ -38,7 +38,7 @@ class WorkBehindEnd:
         scheduler: its timer is free once the stream has ended.
     """
 
-    def __init__(self, listening: ReceiveProxy, scheduler: Scheduler) -> None:
+    def __init__(self, listening: ReceiveProxy, scheduler: GroupScheduler) -> None:
         self._listening = listening
         self._scheduler = scheduler
         self._began: float | None = None

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from streamweir.delivery.clock_sweep import TICK_SECONDS, ClockSweep, Watched, sweep_of
+from streamweir.delivery.clock_sweep import TICK_SECONDS, Watched, sweep_of
 
-__all__ = ["GroupScheduler", "LoopScheduler", "Scheduler"]
+__all__ = ["GroupScheduler", "LoopScheduler", "Scheduler", "start_task"]
 
 
 class Scheduler(Protocol):
@@ -32,10 +32,6 @@ class Scheduler(Protocol):
         """
         ...
 
-    def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
-        """Set the only timer: call `function` after this many seconds; never if `seconds` is infinite."""
-        ...
-
     def start(self, function: Callable[[], Awaitable[None]]) -> None:
         """Run `function` in a separate task. It must not raise."""
         ...
@@ -46,21 +42,17 @@ class Scheduler(Protocol):
 
 
 class LoopScheduler(Watched):
-    """A scheduler on the running asyncio loop. Its tasks are cancelled by `close`.
-
-    Args:
-        sweep: the sweep of the running loop; None: it is looked up.
-    """
+    """A scheduler on the running asyncio loop. Its tasks are cancelled by `close`."""
 
     __slots__ = ("_context", "_look", "_sweep", "_tasks")
 
-    def __init__(self, sweep: ClockSweep | None = None) -> None:
+    def __init__(self) -> None:
         self.tick = None
-        self._sweep = sweep_of(asyncio.get_running_loop()) if sweep is None else sweep
+        self._sweep = sweep_of(asyncio.get_running_loop())
         self._context: Context | None = None
         """The context of the code that set the timer; the timer's function is called in it."""
         self._look: Callable[[float], float] | None = None
-        self._tasks: set[asyncio.Task[None]] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def watch(self, look: Callable[[float], float], within: float = 0.0) -> None:
         """See `Scheduler`."""
@@ -68,7 +60,7 @@ class LoopScheduler(Watched):
         self._sweep.look_soon(self, within)
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
-        """See `Scheduler`."""
+        """Set the only timer; see `GroupScheduler`."""
         if seconds == math.inf:
             self._stop()
             return
@@ -87,15 +79,12 @@ class LoopScheduler(Watched):
 
     def start(self, function: Callable[[], Awaitable[None]]) -> None:
         """See `Scheduler`."""
-        tasks = self._tasks = set() if self._tasks is None else self._tasks
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(_run(function))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
+        start_task(function, self._tasks)
 
     def close(self) -> None:
         """See `Scheduler`."""
         self._stop()
-        for task in self._tasks or ():
+        for task in self._tasks:
             task.cancel()
 
 
@@ -123,7 +112,7 @@ class GroupScheduler:
         self._timer.watch(look, within)
 
     def set_timer(self, seconds: float, function: Callable[[], None]) -> None:
-        """See `Scheduler`."""
+        """Set the only timer: call `function` after this many seconds; never if `seconds` is infinite."""
         self._timer.set_timer(seconds, function)
 
     def start(self, function: Callable[[], Awaitable[None]]) -> None:
@@ -195,6 +184,13 @@ def _call_once(function: Callable[[], None], now: float) -> float:
     del now
     function()
     return math.inf
+
+
+def start_task(function: Callable[[], Awaitable[None]], tasks: set[asyncio.Task[None]]) -> None:
+    """Run `function` in a task of the running asyncio loop; `tasks` contains the task until it ends."""
+    task = asyncio.get_running_loop().create_task(_run(function))
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
 
 
 async def _run(function: Callable[[], Awaitable[None]]) -> None:
