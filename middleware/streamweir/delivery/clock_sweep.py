@@ -19,9 +19,10 @@ import asyncio
 import math
 import time
 from contextvars import Context
+from functools import partial
 from heapq import heappop, heappush
 from typing import Final
-from weakref import ReferenceType, WeakKeyDictionary
+from weakref import ReferenceType
 
 __all__ = ["TICK_SECONDS", "ClockSweep", "Watched", "sweep_of"]
 
@@ -148,15 +149,17 @@ class ClockSweep:
             self._put(watched, max(earliest, int(min(when, now + _FARTHEST_SECONDS) * _TICKS) + 1))
 
 
-_SWEEPS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, ReferenceType[ClockSweep]]] = WeakKeyDictionary()
-"""The sweep of each loop. The timer and the watched objects keep the sweep alive, so that no loop is kept."""
+_SWEEPS: Final[dict[int, ReferenceType[ClockSweep]]] = {}
+"""The sweep of each loop, by the id of the loop. The timer and the watched objects keep the sweep alive, so
+that no loop is kept; a sweep keeps its loop, so that the id is not used again before its entry is gone.
+"""
 
 
 def sweep_of(loop: asyncio.AbstractEventLoop) -> ClockSweep:
     """Return the sweep of a running loop; all streams of the loop share it."""
-    known = _SWEEPS.get(loop)
+    known = _SWEEPS.get(id(loop))
     sweep = None if known is None else known()
     if sweep is None:
         sweep = ClockSweep(loop)
-        _SWEEPS[loop] = ReferenceType(sweep)
+        _SWEEPS[id(loop)] = ReferenceType(sweep, partial(_SWEEPS.pop, id(loop)))
     return sweep

@@ -19,8 +19,8 @@ Source: the standard protocol 1.1, sections 2 (when headers leave), 4 and 5 (the
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
 
 import anyio
 
@@ -200,8 +200,10 @@ class Delivery:
             if not self.is_started and not self._is_dropped:
                 await self._write(b"", more=True)
 
-    async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
-        """Send the sink's remaining bytes, and end the response.
+    def finish(
+        self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None
+    ) -> Coroutine[Any, Any, None]:
+        """Send the sink's remaining bytes, and end the response. This is no coroutine function.
 
         Args:
             error: the error that the stream ended with; decides the status of a folded answer.
@@ -213,7 +215,7 @@ class Delivery:
         self._unsent += self.sink.take_last()
         if not self.is_started:
             self._settle_status(error, failure)
-        await self._write_rest(more=False)
+        return self._write_rest(more=False)
 
     async def answer(self, response: WholeResponse) -> None:
         """Send a whole response in place of the stream, of which nothing has been sent.
@@ -238,14 +240,27 @@ class Delivery:
 
     async def _write_rest(self, *, more: bool) -> None:
         """Write the unsent bytes in pieces; if `more` is False, end the body after them."""
-        async with self._lock:
+        lock = self._lock
+        if not lock.is_taken:  # as in `send`
+            lock.is_taken = True
+        else:
+            await lock.wait()
+        try:
             self.clock.is_closed = True
             data, self._unsent = self._unsent, b""
-            last = (len(data) - 1) // PIECE_BYTES * PIECE_BYTES if data else 0
-            for start in range(0, last, PIECE_BYTES):
-                await self._write(data[start : start + PIECE_BYTES], more=True)
+            if len(data) > PIECE_BYTES:
+                data = await self._write_pieces(data)
             if data or not more or not self.is_started:
-                await self._write(data[last:], more=more)
+                await self._write(data, more=more)
+        finally:
+            lock.pass_on()
+
+    async def _write_pieces(self, data: bytes) -> bytes:
+        """Write all pieces of `data` but the last; return the last piece."""
+        last = (len(data) - 1) // PIECE_BYTES * PIECE_BYTES
+        for start in range(0, last, PIECE_BYTES):
+            await self._write(data[start : start + PIECE_BYTES], more=True)
+        return data[last:]
 
     def beat_at_once(self) -> bool:
         """Send a heartbeat of the sink, unless something else is being sent, without waiting.
