@@ -72,7 +72,7 @@ class AgentDelivery:
             dict.fromkeys(endpoint.destinations, NO_OFFER),
             OpenedResponse(self._response),
         )
-        exchange = ProxyExchange.opened(
+        exchange = ProxyExchange(
             endpoint,
             prepared,
             client=ConnectedClient(self._scope, receive, self._send),

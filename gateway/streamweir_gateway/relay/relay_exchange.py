@@ -41,7 +41,6 @@ from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.operator_hints import about_breaker, about_failure
 from streamweir_gateway.runs.retry_plan import Failure, RetryPlan
-from streamweir_gateway.runs.upstream_target import NoSuchPath
 from streamweir_gateway.upstream.failures import (
     ConnectTimedOut,
     InvalidResponse,
@@ -169,7 +168,7 @@ class RelayExchange:
 
     async def _ask_all(self, body: RelayBody) -> AgentDelivery | None:
         self._check_protocol()
-        plan = RetryPlan(tuple(self._services))
+        plan = RetryPlan(self._services)
         while True:
             try:
                 return await self._ask(self._services[plan.destination], body)
@@ -214,12 +213,9 @@ class RelayExchange:
                 self.tunnel.on_closed(permit.release)
 
     def _request(self, service: Service, body: RelayBody) -> UpstreamRequest:
-        try:
-            if self._key is not None:
-                return service.requests.handshake(self._scope, self._record.request_id, self._key)
-            request = service.requests.request(self._scope, self._record.request_id, body)
-        except NoSuchPath as error:
-            raise Refusal("ENDPOINT_NOT_FOUND") from error
+        if self._key is not None:
+            return service.requests.handshake(self._scope, self._record.request_id, self._key)
+        request = service.requests.request(self._scope, self._record.request_id, body)
         return replace(request, on_interim=self._inform)
 
     def _inform(self, status: int, headers: Headers) -> None:

@@ -130,20 +130,22 @@ class UpstreamRun(ResumableRun):
             self._live.close()
 
     async def _pump(self, supervisor: RunSupervisor) -> None:
+        prepared = self._prepared
         context = RequestContext(
             self._endpoint,
-            self._prepared,
-            audience=self,
-            supervisor=supervisor,
-            live=self._live,
-            record=self._record,
-            observer=self._observer,
+            prepared.incoming,
+            prepared.body,
+            prepared.offers,
+            self,
+            supervisor,
+            self._live,
+            self._record,
+            self._observer,
+            prepared.opened,
+            prepared.warnings,
         )
-        self._run = Run(context, self._prepared.request)
-        try:
-            await self._run.run()
-        finally:
-            self._run.close()
+        self._run = Run(context, prepared.request)
+        await self._run.run()
         attempt = self._run.attempt
         self.failure, self.outcome = attempt.reported, attempt.outcome
         await self._keep_response(attempt)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 
+from msgspec import Struct
+
 from streamweir.redaction import hide_credentials
 from streamweir_gateway.config import UpstreamConfig
 from streamweir_gateway.observability.metrics import BreakerState
@@ -60,7 +62,7 @@ class Admission:
         if is_full or not self.breaker.is_healthy:
             return None
         self.open_streams += 1
-        return Permit(self, is_trial=False)
+        return Permit(self)
 
     def admit(self) -> Permit:
         """Admit an attempt, which releases the permit when it ends.
@@ -69,50 +71,54 @@ class Admission:
             CircuitOpen: the breaker is open.
             Overloaded: the upstream has `max_streams` streams.
         """
-        seconds = self.breaker.blocked_for()
-        if seconds is not None:
+        breaker = self.breaker
+        is_healthy = breaker.is_healthy
+        if not is_healthy and (seconds := breaker.blocked_for()) is not None:
             raise CircuitOpen(seconds)
         if self.max_streams is not None and self.open_streams >= self.max_streams:
             raise Overloaded
         self.open_streams += 1
-        return Permit(self, is_trial=self.breaker.enter())
+        return Permit(self, not is_healthy and breaker.enter())
 
 
-class Permit:
-    """The permission for one attempt. Until its release, it counts towards the upstream's `max_streams`."""
+class Permit(Struct, eq=False):
+    """The permission for one attempt. Until its release, it counts towards the upstream's `max_streams`.
 
-    __slots__ = ("_admission", "_is_trial")
+    Attributes:
+        admission: the admission of the upstream.
+        is_trial: whether the attempt tries an upstream whose breaker is half open.
+    """
 
-    def __init__(self, admission: Admission, *, is_trial: bool) -> None:
-        self._admission = admission
-        self._is_trial = is_trial
+    admission: Admission
+    is_trial: bool = False
 
     def succeeded(self) -> None:
         """Report to the breaker that the upstream has sent its first output."""
-        self._admission.breaker.succeeded()
-        self._end_trial()
+        self.admission.breaker.succeeded()
+        if self.is_trial:
+            self._end_trial()
 
     def failed(self) -> None:
         """Report to the breaker that the upstream failed before its first output."""
-        self._admission.breaker.failed(is_trial=self._is_trial)
-        self._end_trial()
+        self.admission.breaker.failed(is_trial=self.is_trial)
+        if self.is_trial:
+            self._end_trial()
 
     def complete(self) -> None:
         """Release the permit, because the upstream has answered completely."""
-        admission = self._admission
-        admission.open_streams -= 1
-        if not admission.breaker.is_healthy:
+        self.admission.open_streams -= 1
+        if not self.admission.breaker.is_healthy:
             self.succeeded()
 
     def release(self) -> None:
         """Release the permit, whether the attempt succeeded or failed."""
-        self._admission.open_streams -= 1
-        self._end_trial()
+        self.admission.open_streams -= 1
+        if self.is_trial:
+            self._end_trial()
 
     def _end_trial(self) -> None:
-        if self._is_trial:
-            self._is_trial = False
-            self._admission.breaker.leave()
+        self.is_trial = False
+        self.admission.breaker.leave()
 
 
 class Admissions:

@@ -29,8 +29,9 @@ from typing import Final
 
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.translation.normalizer import StreamNormalizer
+from streamweir.translation.operator_hint import stream_hint
 from streamweir.translation.taps import TapSink
-from streamweir_gateway.requests.offers import NO_OFFER
+from streamweir_gateway.requests.offers import NO_OFFER, Offer
 from streamweir_gateway.runs.admission import CircuitOpen, Overloaded, Permit
 from streamweir_gateway.runs.attempt_outcome import AttemptOutcome
 from streamweir_gateway.runs.attempt_requests import AttemptRequests
@@ -40,6 +41,7 @@ from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.json_document import is_json, read_document
 from streamweir_gateway.runs.operator_hints import about_breaker, about_failure
 from streamweir_gateway.runs.request_context import RequestContext
+from streamweir_gateway.runs.response_classification import may_be_stream
 from streamweir_gateway.runs.response_failure import failure_of
 from streamweir_gateway.runs.retry_plan import Failure, RetryPlan
 from streamweir_gateway.runs.run_supervisor import Stop
@@ -64,66 +66,40 @@ class Attempt:
         stream: reads and normalises the answer.
         sink: gets the events of the stream.
         tap_sink: the sink of the stream's taps, once the attempt has begun; None: there are no taps.
+        is_chosen: whether the first event has arrived and no other attempt may follow.
         failure: set if the attempt ended before its first output and before it streamed.
         reported: the failure that ended the attempt, unless it was an error event of the upstream.
         is_broken: whether the attempt ended before the body of the upstream did.
         why: the hint for the operator that explains `reported`; None: `hint` computes one.
     """
 
-    __slots__ = (
-        "_context",
-        "_given",
-        "_is_chosen",
-        "_is_committed",
-        "_is_last",
-        "_offer",
-        "_opening",
-        "_options",
-        "_permit",
-        "_plan",
-        "_reading",
-        "_requests",
-        "destination",
-        "failure",
-        "is_broken",
-        "reported",
-        "sink",
-        "stream",
-        "tap_sink",
-        "why",
-    )
-
-    def __init__(self, plan: RetryPlan, request: UpstreamRequest, context: RequestContext) -> None:
+    def __init__(
+        self, plan: RetryPlan, request: UpstreamRequest, offer: Offer, context: RequestContext
+    ) -> None:
         self.destination = destination = plan.destination
         self.failure: Failure | None = None
         self.reported: ErrorInfo | None = None
-        self.is_broken = False
+        self.is_broken = self.is_chosen = self._is_committed = False
         self.why: str | None = None
+        self.tap_sink: TapSink | None = None
         timeouts = destination.config.timeouts
         self._options = options = destination.protocol_options(request.target)
         reader = destination.reader(options)
         self.sink = context.audience.open_sink(reader, options, write_timeout=timeouts.write)
-        offer = context.offers[destination]
         self.stream = StreamNormalizer(reader, destination.pipeline(self.sink, context.incoming, offer))
         context.supervisor.begin(self.stream, timeouts)
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)
         is_socket = destination.messages is not None
         self._reading = StreamReading(self.stream, context, offer, ends_at_once=is_socket)
-        self._requests: AttemptRequests | None = AttemptRequests(destination, request, offer, context)
+        self._requests: AttemptRequests | None = AttemptRequests(context, destination, request, offer)
         self._offer = offer
         self._context = context
         self._plan = plan
-        self._is_last = plan.is_last
-        """Whether no other attempt may follow: the plan has no other one, or the answer is being streamed."""
         self._opening: HeldOpening | None = None
         """The opening: set in the state opening, and kept if the attempt was given up in that state."""
         self._given: Mapping[str, str] = {}
         """Facts from the requests that the decoder of the answer needs."""
-        self.tap_sink: TapSink | None = None
-        self._is_chosen = False
-        """Whether the first event has arrived and no other attempt may follow."""
-        self._is_committed = False
         self._permit: Permit | None = None
 
     @property
@@ -139,12 +115,13 @@ class Attempt:
         """
         if not self._admit():
             return
-        label, live = self.destination.label, self._context.live
-        number = self._context.record.attempt_began(label, self._offer.lost, self._offer.turns)
+        label, live, record = self.destination.label, self._context.live, self._context.record
+        number = record.attempt_began(label, self._offer.lost, self._offer.turns)
         live.attempt_began(number, self.destination, self.stream, self._options)
         try:
             await self._ask()
-            await self._reading.settle_turn()
+            if self._reading.kept is not None:
+                await self._reading.kept.settle(record)
         finally:
             if self._permit is not None:
                 self._permit.release()
@@ -163,9 +140,13 @@ class Attempt:
         """Return advice for the operator about the attempt, once it has ended; None if there is no advice."""
         if self.why is not None:
             return self.why
+        stream, is_clean = self.stream, self._reading.is_clean
         if self._opening is not None:
-            return self.destination.hint(self._opening.scout, is_clean=self._opening.is_over)
-        return self.destination.hint(self.stream, is_clean=self._reading.is_clean)
+            stream, is_clean = self._opening.scout, self._opening.is_over
+        destination = self.destination
+        return stream_hint(
+            stream, speaks=destination.config.speaks, dialects=destination.dialects, is_clean=is_clean
+        )
 
     def stop(self) -> None:
         """End an attempt that has not run yet, with the supervisor's reason."""
@@ -177,16 +158,16 @@ class Attempt:
             self._permit = self.destination.admission.admit()
         except Overloaded:
             self.failure = Failure(None, was_asked=False)
+            return False
         except CircuitOpen as circuit:
             milliseconds = math.ceil(circuit.seconds * 1000)
             self.reported = error_info("UPSTREAM_UNREACHABLE", retry_after_ms=milliseconds)
             self.failure = Failure(self.reported, was_asked=False)
             self.why = about_breaker(self.destination.admission.breaker)
-        if not self.refused:
-            context = self._context
-            if not context.record.is_open:
-                context.observer.stream_opened(context.record)
-            self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
+        context, record = self._context, self._context.record
+        if not record.is_open:
+            context.observer.stream_opened(record)
+        self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
         if self.reported is not None:
             self.stream.fail(self.reported)
         return self.failure is None
@@ -195,19 +176,21 @@ class Attempt:
         context, supervisor = self._context, self._context.supervisor
         requests, self._requests = self._requests, None
         assert requests is not None, "an attempt runs once"
-        self._is_last = self._is_last or context.opened is not None  # its request cannot be sent again
+        may_follow = self._plan.may_follow_stream and context.opened is None  # it cannot be sent again
         try:
             with supervisor.waiting:
-                request = await requests.send_first()
+                request = requests.only() or await requests.send_first()
                 if isinstance(request, Failure):
                     self._end_failed(request)
                     return
-                self._given = requests.given
-                self.stream.reader.hand_over(self._given)
+                if requests.given:
+                    self._given = requests.given
+                    self.stream.reader.hand_over(self._given)
                 opening = requests.open(request)
                 del requests, request  # they hold the body, which a long stream would keep
-                async with opening as supervisor.response:
-                    await self._relay(supervisor.response)
+                async with opening as response:
+                    supervisor.response = response
+                    await self._relay(response, may_follow=may_follow)
         except (Interrupted, UpstreamFailure) as failure:
             if supervisor.is_over:
                 raise ClientGone from None
@@ -225,69 +208,78 @@ class Attempt:
         finally:
             supervisor.response = None
 
-    async def _relay(self, response: UpstreamResponse) -> None:
-        """Deliver the response, read by read, until the stream ends or the supervisor stops it."""
+    async def _relay(self, response: UpstreamResponse, *, may_follow: bool) -> None:
+        """Deliver the response, read by read, until the stream ends or the supervisor stops it.
+
+        If another attempt may follow, the opening is read first.
+        """
+        context, supervisor = self._context, self._context.supervisor
         self.stream.reader.note_headers(response.headers)
-        self._context.live.answered(response)
+        context.live.answered(response)
+        context.record.upstream_status = response.status
         if self._offer.answers and await take_answer(response, self.stream, self.destination.error_reader):
-            self._context.record.upstream_status = response.status
-            self._begin_to_stream(response)
+            context.audience.forward_headers(response)
             self._commit()
             self._end_complete(response)
             return
-        failure, why = await failure_of(response, self.destination, self._context)
-        self.why = why or self.why
-        failure = failure or await self._read_opening(response)
+        failure: Failure | None = None
+        if not may_be_stream(response):
+            failure, self.why = await failure_of(response, self.destination, context)
+        elif may_follow:
+            failure = await self._read_opening(response)
+        else:
+            context.audience.forward_headers(response)
         if failure is not None:
             self._end_failed(failure)
             return
-        if is_json(response) and self._context.audience.awaits_document(self.sink):
+        if is_json(response) and context.audience.awaits_document(self.sink):
             await self._take_document(response)
-        supervisor, position = self._context.supervisor, self.stream.pipeline.position
-        while not supervisor.is_stopping():
+        reading, position, goes_on = self._reading, self.stream.pipeline.position, supervisor.stop is None
+        while goes_on:
             supervisor.clock.last_read = time.monotonic()
-            await self._reading.read(response, is_chosen=self._is_chosen, is_committed=self._is_committed)
-            if supervisor.is_stopping():
+            await reading.read(response, is_chosen=self.is_chosen, is_committed=self._is_committed)
+            if supervisor.stop is not None:
                 break
             if not self._is_committed:
                 self._note_progress()
             if position.ended:
-                await self._reading.read_mark(response)
+                if reading.kept is not None and reading.kept.holds_end:
+                    await reading.read_mark(response)
                 self._end_complete(response)
                 return
-            await self._deliver()
+            goes_on = await self._deliver()
         await self._end_stopped()
 
     def _note_progress(self) -> None:
-        if not self._is_chosen and self.stream.reader.started:
-            self._choose()
         if self.stream.reader.first_output is not None:
             self._commit()
+        elif not self.is_chosen and self.stream.reader.started:
+            self._choose()
 
     # The opening
 
     async def _read_opening(self, response: UpstreamResponse) -> Failure | None:
-        """Read the opening, if another attempt may follow; return the failure if the answer is given up."""
-        if not self._is_last and self._plan.may_follow_stream:
-            scout = self.destination.scout(self._options, self._context.incoming.request_id)
-            scout.reader.hand_over(self._given)
-            scout.reader.note_headers(response.headers)
-            self._opening = HeldOpening(scout, self._plan, self._context.supervisor)
-            await self._opening.read(response)
-            if self._context.supervisor.is_stopping():
-                return None
-            if (failure := self._opening.avoidable()) is not None:
-                return failure
-            self._take_opening(self._opening)
-        self._begin_to_stream(response)
-        return None
+        """Read the opening; return the failure if the answer is given up."""
+        scout = self.destination.scout(self._options, self._context.incoming.request_id)
+        scout.reader.hand_over(self._given)
+        scout.reader.note_headers(response.headers)
+        self._opening = HeldOpening(scout, self._plan, self._context.supervisor)
+        await self._opening.read(response)
+        if self._context.supervisor.is_stopping():
+            return None
+        failure = self._opening.avoidable()
+        if failure is None:
+            self._take_opening(self._opening, response)
+        return failure
 
-    def _take_opening(self, opening: HeldOpening) -> None:
+    def _take_opening(self, opening: HeldOpening, response: UpstreamResponse | None) -> None:
         """Give the opening to the stream of the attempt, so that the client gets it."""
         self._opening = None
         self._reading.begin_with(opening.take(), is_over=opening.is_over)
         if opening.began is not None:
             self._context.record.note_read(opening.began)
+        if response is not None:
+            self._context.audience.forward_headers(response)
 
     async def _end_opening(self, info: ErrorInfo | None) -> None:
         """End the opening, if there is one. If no other attempt follows, the stream gets its bytes."""
@@ -295,8 +287,7 @@ class Attempt:
             return
         self._opening.end(info)
         if self._opening.avoidable() is None:  # no other attempt follows: the stream gets the opening
-            self._take_opening(self._opening)
-            self._begin_to_stream(self._context.supervisor.response)
+            self._take_opening(self._opening, self._context.supervisor.response)
             await self._reading.read_rest()
 
     async def _take_document(self, response: UpstreamResponse) -> None:
@@ -309,24 +300,21 @@ class Attempt:
             self.sink = sink
         self._reading.begin_with(body.data, is_over=body.is_over)
 
-    async def _deliver(self) -> None:
+    async def _deliver(self) -> bool:
+        """Deliver the events of a read. Return False if reading from the upstream has to end."""
         supervisor = self._context.supervisor
         supervisor.clock.is_busy = True
-        await self._reading.store_turn()
+        if self._reading.kept is not None:
+            await self._reading.kept.store()
         await self._context.audience.send()
         supervisor.clock.is_busy = False
         if supervisor.is_over:
             raise ClientGone
-
-    def _begin_to_stream(self, response: UpstreamResponse | None) -> None:
-        """Note that no other attempt may follow, and forward the headers of the response to the client."""
-        self._is_last = True
-        if response is not None:
-            self._context.audience.forward_headers(response)
+        return supervisor.stop is None
 
     def _choose(self) -> None:
         """Note that the first event has arrived and no other attempt may follow; release the request."""
-        self._is_chosen, context = True, self._context
+        self.is_chosen, context = True, self._context
         context.supervisor.clock.source = self.stream
         context.live.choose(self.tap_sink)
         context.release_request()
@@ -336,7 +324,7 @@ class Attempt:
 
     def _commit(self) -> None:
         """Pass the commit point: the first output has arrived."""
-        if not self._is_chosen:
+        if not self.is_chosen:
             self._choose()
         self._is_committed = True
         if self._permit is not None:
@@ -350,7 +338,8 @@ class Attempt:
         error = self.stream.pipeline.error
         if error is None:
             response.let_end()
-        self._note_end(Failure(error))
+        if not self._is_committed:
+            self._note_end(Failure(error))
 
     async def _end_broken(self, failure: UpstreamFailure) -> None:
         await self._end_opening(failure.info)
@@ -396,5 +385,5 @@ class Attempt:
             return
         if self._permit is not None and failure.is_upstreams_fault:
             self._permit.failed()
-        if not self._is_chosen:
+        if not self.is_chosen:
             self.failure = failure

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
+
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.request_sequence import RequestSequence, whole_request
 from streamweir_gateway.runs.destination import Destination
@@ -24,29 +26,31 @@ __all__ = ["AttemptRequests"]
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class AttemptRequests:
+class AttemptRequests(Struct, eq=False):
     """Sends the requests of one attempt.
 
     Attributes:
-        given: facts from the requests that the decoder of the stream needs, by name.
-
-    Args:
+        context: the context of the client's request.
         destination: the upstream to which the requests are sent.
         own: the request that the configuration of the upstream gives, without a body.
         offer: the requests to send.
-        context: the context of the client's request.
+        given: facts from the requests that the decoder of the stream needs, by name.
     """
 
-    __slots__ = ("_context", "_destination", "_offer", "_own", "given")
+    context: RequestContext
+    destination: Destination
+    own: UpstreamRequest
+    offer: Offer
+    given: Mapping[str, str] = _NOTHING
 
-    def __init__(
-        self, destination: Destination, own: UpstreamRequest, offer: Offer, context: RequestContext
-    ) -> None:
-        self.given: Mapping[str, str] = _NOTHING
-        self._destination = destination
-        self._own = own
-        self._offer = offer
-        self._context = context
+    def only(self) -> UpstreamRequest | None:
+        """Return the request of the attempt; None if there are several, so that `send_first` is needed."""
+        written = self.offer.written
+        if written is None:
+            return self._with_messages(self.own.with_body(self.context.body.data))
+        if len(written) == 1:
+            return self._with_given(written[0].given, whole_request(self.own, written[0]))
+        return None
 
     async def send_first(self) -> UpstreamRequest | Failure:
         """Send all requests but the last one. Return the last one, or the failure of an earlier request.
@@ -55,13 +59,7 @@ class AttemptRequests:
             UpstreamFailure: the upstream sent no response.
             Interrupted: the run was ended meanwhile.
         """
-        context, offer = self._context, self._offer
-        if offer.written is None:
-            return self._with_messages(self._own.with_body(context.body.data))
-        if len(offer.written) == 1:
-            only = offer.written[0]
-            return self._with_given(only.given, whole_request(self._own, only))
-        sequence = RequestSequence(self._own, offer.written)
+        context, sequence = self.context, RequestSequence(self.own, self.offer.written or ())
         while sequence.has_first:
             async with self.open(sequence.next) as response:
                 context.supervisor.response = response
@@ -73,8 +71,8 @@ class AttemptRequests:
     def _with_given(self, given: Mapping[str, str], request: UpstreamRequest) -> UpstreamRequest:
         """Return the last request, whose answer is decoded with the facts `given`."""
         self.given = given
-        if self._context.live.recorder is not None:
-            self._context.live.recorder.given(given)
+        if self.context.live.recorder is not None:
+            self.context.live.recorder.given(given)
         return self._with_messages(request)
 
     def open(self, request: UpstreamRequest) -> Opening:
@@ -82,18 +80,18 @@ class AttemptRequests:
 
         The clock of the first event starts with the first request of the attempt.
         """
-        context, supervisor = self._context, self._context.supervisor
+        context, supervisor = self.context, self.context.supervisor
         if context.live.recorder is not None:
             context.live.recorder.sent(request)
         opened, context.opened = context.opened, None
-        return opened or self._destination.client.open(
+        return opened or self.destination.client.open(
             request,
-            connect_timeout=self._destination.config.timeouts.connect,
+            connect_timeout=self.destination.config.timeouts.connect,
             on_connected=supervisor.sent if supervisor.clock.asked is None else None,
         )
 
     async def _failure_in(self, response: UpstreamResponse, sequence: RequestSequence) -> Failure | None:
-        context, destination = self._context, self._destination
+        context, destination = self.context, self.destination
         context.record.upstream_status = response.status
         errors = destination.error_context(response.status, context.incoming, debug=context.endpoint.debug)
         refused = await first_answer(response, sequence, errors)
@@ -103,9 +101,9 @@ class AttemptRequests:
 
     def _with_messages(self, request: UpstreamRequest) -> UpstreamRequest:
         """Return the request. If the upstream speaks over a WebSocket, add the messages to send on it."""
-        messages, context = self._destination.messages, self._context
+        messages, context = self.destination.messages, self.context
         if messages is None:
             return request
         return messages.added_to(
-            request, context.incoming, context.body.data, self._offer, context.record.note_close
+            request, context.incoming, context.body.data, self.offer, context.record.note_close
         )

@@ -13,7 +13,6 @@ from streamweir.codec.dialects import Dialects
 from streamweir.events import Warning
 from streamweir.own_warnings import own_warning
 from streamweir.translation.normalizer import StreamNormalizer
-from streamweir.translation.operator_hint import stream_hint
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import EventSink
@@ -26,7 +25,6 @@ from streamweir_gateway.runs.admission import Admission
 from streamweir_gateway.runs.response_classification import ErrorContext
 from streamweir_gateway.runs.upstream_request_builder import UpstreamRequestBuilder
 from streamweir_gateway.upstream.client import UpstreamClient
-from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.via import Via
 
 __all__ = ["Destination"]
@@ -46,6 +44,7 @@ class Destination:
         refused: the fields of reasoning that the upstream has lately refused.
         dialects: the dialects by name.
         messages: writes the messages of requests; None if the upstream speaks HTTP.
+        request: returns the request without a body; see `UpstreamRequestBuilder.request`.
 
     Args:
         endpoint: the configuration of the endpoint.
@@ -79,34 +78,30 @@ class Destination:
         self.dialects = dialects
         self.messages = SocketMessages(endpoint, upstream, dialects) if upstream.is_websocket else None
         self._outgoing = UpstreamRequestBuilder(endpoint, upstream, base_url, dialects, via)
+        self.request: Final = self._outgoing.request
         self._configured = endpoint.protocol_options
         settled = self._outgoing.constant_options
         self._constant = (
             None if settled is None else dialects.checked_options(_merged(settled, self._configured))
         )
-        self._reading: dict[str, Any] = {"raw": endpoint.raw, "eof": endpoint.eof}
+        self._raw = endpoint.raw
+        self._eof: Any = endpoint.eof
         self._limits = Limits(
             event_bytes=endpoint.limits.event_bytes,
             stream_bytes=endpoint.limits.stream_bytes,
             malformed_events=endpoint.limits.malformed_events,
         )
-        self._normalising = _normalising(endpoint, debug=debug)
-        self._streams_arguments = endpoint.stream_tool_arguments
-
-    def request(self, incoming: Incoming) -> UpstreamRequest:
-        """Return the request that the configuration gives for a client's request, without a body.
-
-        Raises:
-            NoSuchPath: the client's path would lead out of the configured path.
-        """
-        return self._outgoing.request(
-            incoming.method,
-            request_id=incoming.request_id,
-            trace=incoming.trace,
-            path_params=incoming.path_params,
-            headers=incoming.headers,
-            query=incoming.query,
-        )
+        self._full_text: Any = endpoint.full_text
+        self._warnings = [
+            Warning(message=warning.message, message_code=warning.message_code, for_users=True)
+            for warning in endpoint.warnings
+        ]
+        self._debug = debug
+        self._streams_arguments = {
+            name: endpoint.stream_tool_arguments or dialects.to_write(name).streams_arguments
+            for name in (*endpoint.answers, "standard")
+        }
+        """Whether `tool_call_delta` is let through, by the protocol of the client."""
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -135,9 +130,7 @@ class Destination:
         Args:
             options: the options of each dialect, by its name.
         """
-        return StreamReader(
-            self.config.speaks, dialects=self.dialects, options=options, limits=self._limits, **self._reading
-        )
+        return StreamReader(self.config.speaks, self.dialects, options, self._limits, self._raw, self._eof)
 
     def scout(self, options: Mapping[str, Options], request_id: str) -> StreamNormalizer:
         """Return a reader and pipeline for one answer; the events are discarded.
@@ -149,15 +142,6 @@ class Destination:
         pipeline = Pipeline((), request_id=request_id, room=self._limits.event_bytes)
         return StreamNormalizer(self.reader(options), pipeline)
 
-    def hint(self, stream: StreamNormalizer, *, is_clean: bool) -> str | None:
-        """Return advice for the operator about an answer of this upstream; None if there is no advice.
-
-        Args:
-            stream: the stream of the answer, ended.
-            is_clean: whether the body has ended properly.
-        """
-        return stream_hint(stream, speaks=self.config.speaks, dialects=self.dialects, is_clean=is_clean)
-
     def error_reader(self) -> StreamReader:
         """Return a reader for the body of an error status, which may be an error event of the dialect."""
         return StreamReader(self.config.speaks, dialects=self.dialects)
@@ -165,16 +149,18 @@ class Destination:
     def pipeline(self, sink: EventSink, incoming: Incoming, offer: Offer) -> Pipeline:
         """Return the pipeline that normalises the answer to `offer` for `sink`."""
         sinks = (sink, *offer.taps) if offer.tap is None else (sink, offer.tap, *offer.taps)
-        normalising = self._normalising
-        if found := [*_warnings(offer)]:
-            normalising = {**normalising, "warnings": [*found, *normalising["warnings"]]}
-        streams = self._streams_arguments or self.dialects.to_write(incoming.answers).streams_arguments
+        warnings = self._warnings
+        if offer.lost or offer.is_mended:
+            warnings = [*_warnings(offer), *warnings]
         pipeline = Pipeline(
             sinks,
             request_id=incoming.request_id,
-            stream_tool_arguments=streams,
+            full_text=self._full_text,
+            stream_tool_arguments=self._streams_arguments[incoming.answers],
+            warnings=warnings,
+            debug=self._debug,
+            room=self._limits.event_bytes,
             upstream=self.identity,
-            **normalising,
         )
         pipeline.position.began = incoming.began
         return pipeline
@@ -191,19 +177,18 @@ class Destination:
 
     def recorded_options(self, options: Mapping[str, Options], answers: str) -> dict[str, Any]:
         """Return the options with which a `Translator` makes the same events of an answer as the gateway."""
-        normalising = self._normalising
         return {
-            "debug": normalising["debug"],
-            "full_text": normalising["full_text"],
+            "debug": self._debug,
+            "full_text": self._full_text,
             "limits": {
                 "event_bytes": self._limits.event_bytes,
                 "stream_bytes": self._limits.stream_bytes,
                 "malformed_events": self._limits.malformed_events,
             },
             "protocol_options": {name: dict(given) for name, given in options.items() if given},
-            "stream_tool_arguments": self._streams_arguments
-            or self.dialects.to_write(answers).streams_arguments,
-            **self._reading,
+            "stream_tool_arguments": self._streams_arguments[answers],
+            "raw": self._raw,
+            "eof": self._eof,
         }
 
     @property
@@ -228,19 +213,6 @@ def _warnings(offer: Offer) -> Iterator[Warning]:
         yield own_warning("REQUEST_LOSSY", names=", ".join(offer.lost))
     if offer.is_mended:
         yield own_warning("REASONING_LOST")
-
-
-def _normalising(endpoint: EndpointConfig, *, debug: bool) -> dict[str, Any]:
-    """Return those options of a `Pipeline` that are equal for all streams of an endpoint."""
-    return {
-        "full_text": endpoint.full_text,
-        "warnings": [
-            Warning(message=warning.message, message_code=warning.message_code, for_users=True)
-            for warning in endpoint.warnings
-        ],
-        "debug": debug,
-        "room": endpoint.limits.event_bytes,
-    }
 
 
 def _merged(

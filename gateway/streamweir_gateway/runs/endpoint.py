@@ -37,7 +37,6 @@ from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_body import request_object
 from streamweir_gateway.upstream.header_selection import response_selection
 from streamweir_gateway.upstream.hop_by_hop import end_to_end
-from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["Endpoint"]
 
@@ -72,6 +71,7 @@ class Endpoint:
 
     Attributes:
         failures: how a failure is reported to a client that gets the frames of the upstream.
+        forwards_headers: whether headers of the upstreams' responses are passed on.
         copied: the protocols whose frames are passed on unchanged if the upstream speaks them too.
         plain_offers: the offers for a request whose body is passed on unchanged.
 
@@ -111,6 +111,7 @@ class Endpoint:
         self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}
         self._returned = response_selection(config.forward_response_headers)
+        self.forwards_headers = bool(config.forward_response_headers) or config.relays_all
         self.plain_offers: Final = dict.fromkeys(self.destinations, NO_OFFER)
         self._changes_bodies = mapping is not None or config.request.kind == "mapped"
         self._is_read_for_names = frozenset(name for name in config.answers if self._may_change_names(name))
@@ -160,18 +161,19 @@ class Endpoint:
             asked = self._asked(scope, protocol, framing)
             if memo is not None:
                 memo.put(self, asked)
+        answers, answer_framing, is_open = asked
         return Incoming(
             request_id,
             scope["method"],
             scope.get("path_params", {}),
             headers,
             query,
-            asked.protocol,
-            asked.framing,
+            answers,
+            answer_framing,
             settled_trace_context(scope),
             unix_milliseconds(),
             scope["state"].get("key"),
-            follows=asked.is_open,
+            follows=is_open,
         )
 
     def _asked(self, scope: Scope, protocol: str | None, framing: str | None) -> _Asked:
@@ -238,12 +240,8 @@ class Endpoint:
 
     def response_headers(self, media_type: str, incoming: Incoming) -> list[tuple[bytes, bytes]]:
         """Return the headers of a stream or a folded answer, as a new list; the content type comes first."""
-        *constant, last = _constant_headers(media_type)
-        return [*constant, (REQUEST_ID, incoming.request_id.encode("ascii")), last]
-
-    def forwarded(self, response: UpstreamResponse) -> Headers:
-        """Return those headers of an upstream's response that are passed on and are valid to write."""
-        return self.forwarded_of(response.headers)
+        first, last = _constant_headers(media_type)
+        return [*first, (REQUEST_ID, incoming.request_id.encode("ascii")), last]
 
     def forwarded_of(self, headers: HeaderList) -> Headers:
         """Return those of the given upstream headers that are passed on and are valid to write."""
@@ -283,5 +281,7 @@ def _usual_framing(accept: str, default: Any) -> str:
 
 
 @cache
-def _constant_headers(media_type: str) -> tuple[tuple[bytes, bytes], ...]:
-    return tuple(header for header in stream_headers(media_type, "") if header[0] != REQUEST_ID)
+def _constant_headers(media_type: str) -> tuple[Headers, tuple[bytes, bytes]]:
+    """Return the headers of a stream that do not depend on the request; the last one separately."""
+    *first, last = (header for header in stream_headers(media_type, "") if header[0] != REQUEST_ID)
+    return first, last

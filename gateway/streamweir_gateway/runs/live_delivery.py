@@ -9,6 +9,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from streamweir.codec.base import Options
+from streamweir.codec.dialect import Dialect
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.delivery import Delivery
 from streamweir.delivery.supervisor import DeliverySupervisor
@@ -60,10 +61,9 @@ class LiveDelivery(Delivery):
         "_document",
         "_endpoint",
         "_event_ids",
-        "_forwarded",
         "_incoming",
-        "_is_own_answer",
         "_run",
+        "_spoken",
         "outcome",
         "supervisor",
     )
@@ -76,16 +76,14 @@ class LiveDelivery(Delivery):
         self._endpoint = endpoint
         self._incoming = incoming
         self._run = run
-        self._forwarded: Headers = []
         is_for_event_source = incoming.method == "GET" and not endpoint.config.relays_all
         self._event_ids = EventIds() if is_for_event_source else None
         self._answer: UpstreamResponse | None = None
-        """The response of the upstream, for its status and content type; None until a response has arrived.
-        """
+        """The response of the upstream, for its status and headers; None until a response has arrived."""
         self._document = b""
         """The JSON document that the upstream sent in place of a stream; empty if it sent none."""
-        self._is_own_answer = False
-        """Whether the body of the request asks for a whole answer, in the dialect of the upstream."""
+        self._spoken: Dialect | None = None
+        """The dialect of the upstream by its configuration; None for `auto`, and before an attempt."""
         self.outcome: AttemptOutcome = NO_OUTCOME
         self.supervisor = DeliverySupervisor(clock, run, run)
 
@@ -122,7 +120,7 @@ class LiveDelivery(Delivery):
         )
         if self._event_ids is not None and isinstance(writer, StreamWriter):
             writer.event_ids = self._event_ids
-        self._is_own_answer = self._speaks_own(reader) and self._endpoint.asks_by_body(incoming)
+        self._spoken = reader.dialect
         self._write_to(writer, write_timeout)
         return writer
 
@@ -160,11 +158,8 @@ class LiveDelivery(Delivery):
         return writer
 
     def forward_headers(self, response: UpstreamResponse) -> None:
-        """Add the forwarded headers of the upstream's response, unless the headers have been sent."""
-        config = self._endpoint.config
+        """Forward headers of the upstream's response, unless the headers have been sent."""
         self._answer = response
-        if (config.forward_response_headers or config.relays_all) and not self.is_started:
-            self._forwarded = self._endpoint.forwarded(response)
 
     async def send(self) -> None:
         """Send the bytes of the sink; drop the client if it has left.
@@ -197,8 +192,11 @@ class LiveDelivery(Delivery):
             BrokenOff: the server has to close the connection within the body.
         """
         try:
-            ending = self._ending(error)
-            if (response := self._whole_response(ending, error, failure)) is not None:
+            ending, response = Ending.END, None
+            if error is not None or self._document:
+                ending = self._ending(error)
+                response = self._whole_response(ending, error, failure)
+            if response is not None:
                 await self.answer(response)
             elif ending is Ending.BREAK:
                 await self._break_off()
@@ -234,6 +232,13 @@ class LiveDelivery(Delivery):
         """Whether the client gets the bytes of the upstream, or would get them if there were any."""
         copier = self._copier
         return self._is_own_answer if copier is None else copier.may_copy
+
+    @property
+    def _is_own_answer(self) -> bool:
+        """Whether the body of the request asks for a whole answer, in the dialect of the upstream."""
+        name = None if self._spoken is None else self._spoken.name
+        is_own = name == self._incoming.answers and name in self._endpoint.copied
+        return is_own and self._endpoint.asks_by_body(self._incoming)
 
     def _ending(self, error: ErrorInfo | None) -> Ending:
         return Ending.END if error is None else ending_of(self._facts(error), self._endpoint.failures)
@@ -286,11 +291,12 @@ class LiveDelivery(Delivery):
             record: the record of the request.
             events: the number of events of the stream.
         """
-        record.answers, record.framing = self._incoming.answers, self.sink.framing
+        sink = self.sink
+        record.answers, record.framing = self._incoming.answers, sink.framing
         record.status = self.status if self.is_started else None
         record.bytes_out = self.bytes
-        record.events = events + self.sink.added
-        record.lost = self.sink.unsupported.total()
+        record.events = events + sink.added
+        record.lost = sum(sink.unsupported.values())
 
     def _write_to(self, writer: Writer, write_timeout: float | None) -> None:
         """Replace the sink, and set the seconds for which the client may fail to read."""
@@ -304,21 +310,18 @@ class LiveDelivery(Delivery):
 
         If frames are copied, status and content type are those of the upstream.
         """
-        own = self._endpoint.response_headers(self.sink.media_type, self._incoming)
-        answer, copier = self._answer, self._copier
+        endpoint, answer, copier = self._endpoint, self._answer, self._copier
+        own = endpoint.response_headers(self.sink.media_type, self._incoming)
         copies = copier is not None and copier.has_copied
-        if answer is not None and self.status == _OK and (copies or self._endpoint.config.relays_all):
+        if answer is not None and self.status == _OK and (copies or endpoint.config.relays_all):
             self.status = answer.status
         if copies and answer is not None and (given := writable_value(answer.headers, b"content-type")):
             own[0] = b"content-type", given
         if self.sink.headers:
             own += encoded_headers(self.sink.headers)
-        return own + self._forwarded if self._forwarded else own
-
-    def _speaks_own(self, reader: StreamReader) -> bool:
-        """Return whether the configuration says that the upstream speaks the dialect of the client."""
-        name = None if reader.dialect is None else reader.dialect.name
-        return name == self._incoming.answers and name in self._endpoint.copied
+        if answer is not None and endpoint.forwards_headers:
+            own += endpoint.forwarded_of(answer.headers)
+        return own
 
     def _limit_rest(self) -> None:
         """Limit the time for sending the last bytes, because the run was ended from outside."""

@@ -165,7 +165,7 @@ class LiveStream:
         self._taps: Taps | None = None
         self._sink: TapSink | None = None
         self._supervisor: UnderWay | None = None
-        self._on_end: list[Callable[[], None]] = []
+        self._on_end: Sequence[Callable[[], None]] = ()
 
     # For watchers and taps
 
@@ -180,7 +180,7 @@ class LiveStream:
 
     def on_end(self, callback: Callable[[], None]) -> None:
         """Register `callback` to be called when the stream is over."""
-        self._on_end.append(callback)
+        self._on_end = (*self._on_end, callback)
 
     # For the run
 
@@ -231,11 +231,11 @@ class LiveStream:
 
     def attempt_ended(self, attempt: int, facts: AttemptFacts) -> None:
         """Tell the taps and the recorder that an attempt has ended."""
-        error = facts.stream.pipeline.error
-        code = None if error is None else error.code
         if self.recorder is not None:
-            self.recorder.attempt_ended(attempt, error, facts)
+            self.recorder.attempt_ended(attempt, facts.stream.pipeline.error, facts)
         if self._taps:
+            error = facts.stream.pipeline.error
+            code = None if error is None else error.code
             self._taps.call(lambda tap: tap.attempt_ended(attempt, code))
 
     def choose(self, sink: TapSink | None) -> None:
@@ -248,7 +248,8 @@ class LiveStream:
         """Finish the taps and call the `on_end` callbacks, because the stream has ended."""
         if self._supervisor is not None:
             self._streams.discard(self._supervisor)
-        self.choose(None)
+        if self._sink is not None:
+            self._sink.release()
         if self._taps is not None:
             self._taps.finish()
         for callback in self._on_end:
@@ -256,7 +257,7 @@ class LiveStream:
                 callback()
             except Exception:
                 logger.exception("the end of a stream could not be reported")
-        self._on_end.clear()
+        self._on_end = ()
 
     def _open_sink(self, reader: StreamReader, pipeline: Pipeline) -> TapSink:
         assert self._taps is not None

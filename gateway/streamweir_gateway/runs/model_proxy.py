@@ -16,7 +16,7 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.proxy import Proxy, refusals
-from streamweir_gateway.runs.request_body import RequestBodies
+from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
 from streamweir_gateway.runs.requested_model import requested_model
 
 __all__ = ["ModelProxy"]
@@ -46,16 +46,24 @@ class ModelProxy(Proxy):
             for name, endpoint in endpoints.items()
         }
 
-    async def _take(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
+    async def answer(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        record: RequestRecord,
+        body: RequestBody | None = None,
+    ) -> None:
         """Read the body, and pass the request to the endpoint of the model that the body names."""
-        body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
+        if body is None:
+            body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
             with refusals():
                 request = parse_body(body.data)
             model = requested_model(request)
             proxy = self._proxy_of(model, scope)
             record.model = model
-            await proxy.answer_whole(body, scope, receive, send, record)
+            await proxy.answer(scope, receive, send, record, body)
         finally:
             body.release()
 

@@ -36,7 +36,6 @@ from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
-from streamweir_gateway.runs.upstream_request_builder import NoSuchPath
 from streamweir_gateway.upstream.request import UpstreamRequest
 
 __all__ = ["Proxy", "refusals"]
@@ -49,6 +48,10 @@ class Proxy:
         self, endpoint: Endpoint, *, streams: LiveStreams, bodies: RequestBodies, observer: Observer
     ) -> None:
         self._endpoint = endpoint
+        self._template = endpoint.config.template
+        self._label = endpoint.destinations[0].label
+        self._speaks = endpoint.config.upstreams[0].speaks
+        self._methods = endpoint.config.methods
         self._streams = streams
         self._bodies = bodies
         self._observer = observer
@@ -56,13 +59,12 @@ class Proxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request."""
         request_id = settled_request_id(scope)
-        config = self._endpoint.config
         record = RequestRecord(
             request_id,
             scope["method"],
-            config.template,
-            self._endpoint.destinations[0].label,
-            config.upstreams[0].speaks,
+            self._template,
+            self._label,
+            self._speaks,
             key=scope["state"].get("key"),
             trace_id=settled_trace_context(scope).trace_id,
         )
@@ -92,14 +94,40 @@ class Proxy:
             return send_nothing(send, [(REQUEST_ID, record.request_id.encode("ascii"))])
         self._check_method(scope)
         self._check_draining()
-        return self._take(scope, receive, send, record)
+        return self.answer(scope, receive, send, record)
 
-    async def _take(self, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
-        """Check the head of the request, read the body, and answer."""
+    async def answer(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        record: RequestRecord,
+        body: RequestBody | None = None,
+    ) -> None:
+        """Check the head of the request, read the body, and answer.
+
+        Args:
+            scope: the ASGI scope of the request.
+            receive: gives the body of the request.
+            send: takes the response.
+            record: the record of the request.
+            body: the body, if it has been read; released here.
+
+        Raises:
+            Refusal: the request is not served.
+            ClientGone: the client left before the end of the body.
+        """
+        endpoint = self._endpoint
         incoming, request = self._asked_before_body(scope, record)
-        body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
+        if body is None:
+            body = await self._bodies.read(scope, receive, endpoint.config.limits.request_bytes)
         try:
-            prepared = await self._prepared(incoming, request, body, scope)
+            incoming = endpoint.as_asked(incoming, body.data)
+            self._check_draining()  # again: a drain that began while the body came would not end this stream
+            if endpoint.mapping is None and endpoint.front_door is None:
+                prepared = PreparedRequest(incoming, request, body, endpoint.plain_offers)
+            else:
+                prepared = await self._translated(incoming, request, body, scope)
             answering = self._answer(prepared, scope, receive, send, record)
             del incoming, request, prepared  # a long stream would keep them
             await answering
@@ -107,36 +135,21 @@ class Proxy:
             body.release()
 
     def _asked_before_body(self, scope: Scope, record: RequestRecord) -> tuple[Incoming, UpstreamRequest]:
+        """Return the client's request, and the one to the first upstream, made early to check the path."""
         endpoint = self._endpoint
         incoming = endpoint.incoming(scope, record.request_id)
         record.span_id = incoming.trace.span_id
-        request = _upstream_request(endpoint.destinations[0], incoming)
+        request = endpoint.destinations[0].request(incoming)
         if endpoint.mapping is not None:
             with refusals():
                 endpoint.mapping.check(incoming)
         return incoming, request
 
-    async def answer_whole(
-        self, body: RequestBody, scope: Scope, receive: Receive, send: Send, record: RequestRecord
-    ) -> None:
-        """Answer a request whose body has been read. The caller releases the body.
-
-        Raises:
-            Refusal: the request is not served.
-        """
-        incoming, request = self._asked_before_body(scope, record)
-        prepared = await self._prepared(incoming, request, body, scope)
-        await self._answer(prepared, scope, receive, send, record)
-
-    async def _prepared(
+    async def _translated(
         self, incoming: Incoming, request: UpstreamRequest, body: RequestBody, scope: Scope
     ) -> PreparedRequest:
-        """Return the request as it is sent to upstreams, now that its body is known."""
+        """Return the request with a body written for each upstream, and with the keeper of its response."""
         endpoint = self._endpoint
-        incoming = endpoint.as_asked(incoming, body.data)
-        self._check_draining()  # again: a drain that began while the body came would not end this stream
-        if endpoint.mapping is None and endpoint.front_door is None:
-            return PreparedRequest(incoming, request, body, endpoint.plain_offers)
         offers: Mapping[Destination, Offer]
         keeper: ResponseKeeper | None = None
         if endpoint.front_door is None:
@@ -146,7 +159,7 @@ class Proxy:
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
-            request = _upstream_request(first, incoming)
+            request = first.request(incoming)
         return PreparedRequest(incoming, request, body, offers, keeper=keeper)
 
     async def _opened(
@@ -174,7 +187,7 @@ class Proxy:
         self, prepared: PreparedRequest, scope: Scope, receive: Receive, send: Send, record: RequestRecord
     ) -> Coroutine[Any, Any, None]:
         """Return the coroutine that runs the request at the upstreams, and delivers the stream."""
-        exchange = ProxyExchange.opened(
+        exchange = ProxyExchange(
             self._endpoint,
             prepared,
             client=ConnectedClient(scope, receive, send),
@@ -186,24 +199,12 @@ class Proxy:
         return exchange.run()
 
     def _check_method(self, scope: Scope) -> None:
-        methods = self._endpoint.config.methods
-        if scope["method"] not in methods:  # a router lets HEAD pass as a kind of GET
-            raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(methods)})
+        if scope["method"] not in self._methods:  # a router lets HEAD pass as a kind of GET
+            raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(self._methods)})
 
     def _check_draining(self) -> None:
         if self._streams.draining:
             raise Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
-
-
-def _upstream_request(destination: Destination, incoming: Incoming) -> UpstreamRequest:
-    """Return the request to the first upstream without its body.
-
-    It is made before the body is read, to check the path.
-    """
-    try:
-        return destination.request(incoming)
-    except NoSuchPath as error:
-        raise Refusal("ENDPOINT_NOT_FOUND") from error
 
 
 async def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mapping[Destination, Offer]:

@@ -13,7 +13,7 @@ from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.kept_end import keep_response
 from streamweir_gateway.runs.live_delivery import LiveDelivery
-from streamweir_gateway.runs.live_streams import LiveStream, LiveStreams
+from streamweir_gateway.runs.live_streams import LiveStreams
 from streamweir_gateway.runs.prepared_request import PreparedRequest
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.run import Run
@@ -23,7 +23,8 @@ __all__ = ["ProxyExchange"]
 
 
 class ProxyExchange:
-    """A run and its delivery to the client that asked for it. Construct it in the task that runs it.
+    """A run and its delivery to the client that asked for it. Construct it in the task that runs it, and call
+    its `run`.
 
     Attributes:
         supervisor: the supervisor of the run; it can end the run.
@@ -32,7 +33,8 @@ class ProxyExchange:
         endpoint: the called endpoint.
         prepared: the client's request.
         client: gets the response.
-        live: the stream for watchers and taps; `run` closes this stream.
+        streams: the streams of the process; the exchange is one of them until `run` has returned.
+        scope: the ASGI scope of the request.
         record: the record of the request; completed here.
         observer: gets reports of attempts.
         started_with: the status of the response, whose headers have been sent; None: nothing has been sent.
@@ -40,42 +42,8 @@ class ProxyExchange:
 
     __slots__ = ("_delivery", "_keeper", "_live", "_record", "_run", "supervisor")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what an exchange is made of)
         self,
-        endpoint: Endpoint,
-        prepared: PreparedRequest,
-        *,
-        client: ConnectedClient,
-        live: LiveStream,
-        record: RequestRecord,
-        observer: Observer,
-        started_with: int | None = None,
-    ) -> None:
-        self._live = live
-        self._record = record
-        self._keeper = prepared.keeper
-        self.supervisor = RunSupervisor(endpoint.config.on_disconnect)
-        live.supervise(self.supervisor)
-        self._delivery = LiveDelivery(endpoint, prepared.incoming, client=client, run=self.supervisor)
-        if live.recorder is not None:
-            live.recorder.asked(prepared.incoming, prepared.body.data)
-            live.recorder.delivered_by(self._delivery, reports_relays=True)
-        if started_with is not None:
-            self._delivery.go_on(started_with)
-        context = RequestContext(
-            endpoint,
-            prepared,
-            audience=self._delivery,
-            supervisor=self.supervisor,
-            live=live,
-            record=record,
-            observer=observer,
-        )
-        self._run = Run(context, prepared.request)
-
-    @classmethod
-    def opened(  # noqa: PLR0913 (what an exchange is made of)
-        cls,
         endpoint: Endpoint,
         prepared: PreparedRequest,
         *,
@@ -85,24 +53,39 @@ class ProxyExchange:
         record: RequestRecord,
         observer: Observer,
         started_with: int | None = None,
-    ) -> ProxyExchange:
-        """Open a stream in `streams`, and return the exchange for it. Its `run` has to be called."""
-        live = streams.open(record, scope, endpoint.taps)
+    ) -> None:
+        self._live = live = streams.open(record, scope, endpoint.taps)
+        self._record = record
+        self._keeper = prepared.keeper
         try:
-            exchange = cls(
-                endpoint,
-                prepared,
-                client=client,
-                live=live,
-                record=record,
-                observer=observer,
-                started_with=started_with,
+            self.supervisor = supervisor = RunSupervisor(endpoint.config.on_disconnect)
+            live.supervise(supervisor)
+            self._delivery = delivery = LiveDelivery(
+                endpoint, prepared.incoming, client=client, run=supervisor
             )
+            if live.recorder is not None:
+                live.recorder.asked(prepared.incoming, prepared.body.data)
+                live.recorder.delivered_by(delivery, reports_relays=True)
+            if started_with is not None:
+                delivery.go_on(started_with)
+            context = RequestContext(
+                endpoint,
+                prepared.incoming,
+                prepared.body,
+                prepared.offers,
+                delivery,
+                supervisor,
+                live,
+                record,
+                observer,
+                prepared.opened,
+                prepared.warnings,
+            )
+            self._run = Run(context, prepared.request)
         except BaseException:
             live.close()
             raise
         take_ownership(scope)  # the stream ends properly by itself from here on
-        return exchange
 
     async def run(self) -> None:
         """Deliver the stream to its end.
@@ -110,39 +93,32 @@ class ProxyExchange:
         Raises:
             Refusal: all upstreams are busy; nothing has been sent.
         """
-        supervisor, client = self.supervisor, self._delivery.supervisor
+        run, supervisor, delivery = self._run, self.supervisor, self._delivery
+        client = delivery.supervisor
         try:
-            self._delivery.watch()
-            try:
-                await self._run.run()
-            finally:
-                self._run.close()
+            delivery.watch()
+            await run.run()
             supervisor.clock.is_busy = True  # no clock of the upstream runs any longer
+            attempt, error = run.attempt, run.attempt.stream.pipeline.error
+            if delivery.sink is not attempt.sink:
+                delivery.choose_sink(attempt.sink)
+            if error is not None:
+                delivery.outcome = attempt.outcome
             with supervisor.waiting:
-                await self._finish()
+                if self._keeper is not None and not await keep_response(self._keeper, attempt):
+                    delivery.mark_not_stored()
+                await delivery.finish(error, attempt.reported)
         except (ClientGone, Interrupted):
             client.drop("client_gone")
         finally:
             supervisor.end()
             client.close()
-            self._end()
+            try:
+                self._complete_record()
+            finally:
+                self._live.close()
         if client.dropped == "slow_client":
-            await self._delivery.cut_off()
-
-    async def _finish(self) -> None:
-        attempt = self._run.attempt
-        self._delivery.choose_sink(attempt.sink)
-        self._delivery.outcome = attempt.outcome
-        if self._keeper is not None and not await keep_response(self._keeper, attempt):
-            self._delivery.mark_not_stored()
-        await self._delivery.finish(attempt.stream.pipeline.error, attempt.reported)
-
-    def _end(self) -> None:
-        """Complete the record, and close the stream for watchers and taps."""
-        try:
-            self._complete_record()
-        finally:
-            self._live.close()
+            await delivery.cut_off()
 
     def _complete_record(self) -> None:
         """Complete the record, unless the request is refused."""

@@ -47,35 +47,33 @@ class RequestBodies:
             Refusal: the body is too large, alone or with the others, or the server refused it.
             ClientGone: the client left before the end of the body.
         """
-        connection, body = ClientConnection.of(scope), RequestBody(self)
-        if (whole := connection.whole_body(receive)) is not None:
-            self._check(len(whole), limit)
-            body.grow(len(whole))
-            body.data = whole
-            return body
-        self._check(announced_length(scope["headers"]), limit)
-        try:
+        connection = ClientConnection.of(scope)
+        data, more = connection.whole_body(receive), False
+        if data is None:
+            self._check(announced_length(scope["headers"]), limit)
             data, more = await next_piece(receive, connection)
-            self._check(len(data), limit)
-            body.grow(len(data))
-            body.data = await self._whole(data, body, receive, connection, limit) if more else data
+        self._check(len(data), limit)
+        body = RequestBody(self, data)
+        if more:
+            await self._read_rest(body, receive, connection, limit)
+        return body
+
+    async def _read_rest(
+        self, body: RequestBody, receive: Receive, connection: ClientConnection, limit: int
+    ) -> None:
+        """Read the rest of a body that does not arrive in one piece."""
+        read, more = BytesIO(), True
+        read.write(body.data)
+        try:
+            while more:
+                piece, more = await next_piece(receive, connection)
+                self._check(len(piece), limit - read.tell())
+                body.grow(len(piece))
+                read.write(piece)
         except BaseException:
             body.release()
             raise
-        return body
-
-    async def _whole(
-        self, begun: bytes, body: RequestBody, receive: Receive, connection: ClientConnection, limit: int
-    ) -> bytes:
-        """Return the bytes of a body that begins with `begun` and does not arrive in one piece."""
-        read, more = BytesIO(), True
-        read.write(begun)
-        while more:
-            piece, more = await next_piece(receive, connection)
-            self._check(len(piece), limit - read.tell())
-            body.grow(len(piece))
-            read.write(piece)
-        return read.getvalue()
+        body.data = read.getvalue()
 
     def _check(self, size: int, limit: int) -> None:
         if size > limit:
@@ -89,14 +87,19 @@ class RequestBody:
 
     Attributes:
         data: the bytes of the whole body; empty after `release`.
+
+    Args:
+        bodies: counts the bytes.
+        data: the bytes that have arrived.
     """
 
     __slots__ = ("_bodies", "_held_bytes", "data")
 
-    def __init__(self, bodies: RequestBodies) -> None:
-        self.data = b""
+    def __init__(self, bodies: RequestBodies, data: bytes = b"") -> None:
+        self.data = data
         self._bodies = bodies
-        self._held_bytes = 0
+        self._held_bytes = size = len(data)
+        bodies.held_bytes += size
 
     @classmethod
     def sent(cls) -> RequestBody:
@@ -110,9 +113,10 @@ class RequestBody:
 
     def release(self) -> None:
         """Free the bytes, because the body is not needed any longer."""
-        self._bodies.held_bytes -= self._held_bytes
-        self._held_bytes = 0
-        self.data = b""
+        if self._held_bytes:
+            self._bodies.held_bytes -= self._held_bytes
+            self._held_bytes = 0
+            self.data = b""
 
 
 def request_object(body: bytes) -> Mapping[str, Any]:

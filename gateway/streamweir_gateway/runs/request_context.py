@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from streamweir.events import Warning
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.runs.audience import Audience
+from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStream
-from streamweir_gateway.runs.prepared_request import PreparedRequest
+from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
+from streamweir_gateway.upstream.client import Opening
 
 __all__ = ["RequestContext"]
 
 
-class RequestContext:
+class RequestContext(Struct, eq=False):
     """The values that all attempts of one request share.
 
     Attributes:
@@ -30,42 +39,17 @@ class RequestContext:
         warnings: sent right after `session_start`.
     """
 
-    __slots__ = (
-        "audience",
-        "body",
-        "endpoint",
-        "incoming",
-        "live",
-        "observer",
-        "offers",
-        "opened",
-        "record",
-        "supervisor",
-        "warnings",
-    )
-
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        prepared: PreparedRequest,
-        *,
-        audience: Audience,
-        supervisor: RunSupervisor,
-        live: LiveStream,
-        record: RequestRecord,
-        observer: Observer,
-    ) -> None:
-        self.endpoint = endpoint
-        self.incoming = prepared.incoming
-        self.body = prepared.body
-        self.offers = prepared.offers
-        self.opened = prepared.opened
-        self.warnings = prepared.warnings
-        self.audience = audience
-        self.supervisor = supervisor
-        self.live = live
-        self.record = record
-        self.observer = observer
+    endpoint: Endpoint
+    incoming: Incoming
+    body: RequestBody
+    offers: Mapping[Destination, Offer]
+    audience: Audience
+    supervisor: RunSupervisor
+    live: LiveStream
+    record: RequestRecord
+    observer: Observer
+    opened: Opening | None = None
+    warnings: Sequence[Warning] = ()
 
     def release_request(self) -> None:
         """Free the client's request, because no upstream will be asked any longer."""

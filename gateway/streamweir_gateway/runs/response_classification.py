@@ -6,6 +6,7 @@ Source: the standard protocol 1.1, section 5.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from itertools import chain
@@ -29,7 +30,7 @@ from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["ErrorContext", "Refused", "classify_response", "first_answer", "may_be_stream"]
 
-_NO_STREAM: Final = frozenset({b"audio", b"font", b"image", b"multipart", b"video"})
+_NO_STREAM: Final = re.compile(rb"(?:audio|font|image|multipart|video)\s*(?:/|$)")
 
 
 class ErrorContext(NamedTuple):
@@ -65,8 +66,7 @@ def may_be_stream(response: UpstreamResponse) -> bool:
 
     Some servers send HTML for all types.
     """
-    kind = response.media_type.partition(b"/")[0].strip()
-    return response.status in STREAM_STATUSES and kind not in _NO_STREAM
+    return response.status in STREAM_STATUSES and _NO_STREAM.match(response.media_type) is None
 
 
 async def classify_response(response: UpstreamResponse, context: ErrorContext) -> Refused:

@@ -1,4 +1,4 @@
-"""Finds the failure in a response before its body is decoded, with a hint for the operator.
+"""Finds the failure in a response that is no stream, with a hint for the operator.
 
 Source: the standard protocol 1.1, section 5.
 """
@@ -10,7 +10,7 @@ from typing import Final
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.operator_hints import about_refusal
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.response_classification import classify_response, may_be_stream
+from streamweir_gateway.runs.response_classification import classify_response
 from streamweir_gateway.runs.retry_plan import Failure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -21,17 +21,14 @@ _ERRORS: Final = 400
 
 async def failure_of(
     response: UpstreamResponse, destination: Destination, context: RequestContext
-) -> tuple[Failure | None, str | None]:
-    """Return the failure to report for `response`, and a hint; (None, None) if it may be a stream.
+) -> tuple[Failure, str]:
+    """Return the failure to report for a response that cannot be a stream, and a hint.
 
     Args:
-        response: the response of the upstream; the status is noted in the record of the request.
+        response: the response of the upstream.
         destination: the upstream.
         context: the context of the request.
     """
-    context.record.upstream_status = response.status
-    if may_be_stream(response):
-        return None, None
     if response.status >= _ERRORS:
         context.supervisor.refused()
     errors = destination.error_context(response.status, context.incoming, debug=context.endpoint.debug)

@@ -6,7 +6,7 @@ Source: the configuration contract (`retries`, an endpoint's list of upstreams).
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from streamweir.errors import ErrorInfo
@@ -80,31 +80,29 @@ class Failure(NamedTuple):
 
 
 class RetryPlan:
-    """The order of attempts of one request: each upstream as often as configured, then the next upstream."""
+    """The order of attempts of one request: each upstream as often as configured, then the next upstream.
 
-    __slots__ = ("_destinations", "_index", "_tries")
+    Attributes:
+        destination: the upstream of the present attempt.
 
-    def __init__(self, destinations: Sequence[Destination]) -> None:
-        self._destinations = destinations
-        self._index = 0
+    Args:
+        destinations: the upstreams in their order.
+    """
+
+    __slots__ = ("_left", "_tries", "destination")
+
+    def __init__(self, destinations: Iterable[Destination]) -> None:
+        first, *self._left = destinations
+        self.destination = first
         self._tries = 1
-
-    @property
-    def destination(self) -> Destination:
-        """The upstream of the present attempt."""
-        return self._destinations[self._index]
-
-    @property
-    def is_last(self) -> bool:
-        """Whether no attempt can follow the present one."""
-        return not self._has_next and self._tries >= self.destination.config.retries.attempts
 
     @property
     def may_follow_stream(self) -> bool:
         """Whether another attempt may follow a stream that fails before its first output."""
+        if self._left:
+            return True
         retries = self.destination.config.retries
-        is_asked_again = self._tries < retries.attempts and not _RETRIED_IN_BAND.isdisjoint(retries.on)
-        return self._has_next or is_asked_again
+        return self._tries < retries.attempts and not _RETRIED_IN_BAND.isdisjoint(retries.on)
 
     def can_follow(self, failure: Failure) -> bool:
         """Return whether another attempt follows `failure`.
@@ -115,7 +113,7 @@ class RetryPlan:
             return False
         if failure.is_in_band and failure.status not in self.destination.config.retries.on:
             return False
-        return self._has_next or self._seconds_before_retry(failure) is not None
+        return bool(self._left) or self._seconds_before_retry(failure) is not None
 
     def advance(self, failure: Failure) -> float | None:
         """Move on to the next attempt; return the seconds to wait, None if there is no other attempt."""
@@ -125,12 +123,8 @@ class RetryPlan:
         if seconds is not None:
             self._tries += 1
             return seconds
-        self._index, self._tries = self._index + 1, 1
+        self.destination, self._tries = self._left.pop(0), 1
         return 0.0
-
-    @property
-    def _has_next(self) -> bool:
-        return self._index + 1 < len(self._destinations)
 
     def _seconds_before_retry(self, failure: Failure) -> float | None:
         """Return the seconds to wait before this upstream is asked again; None if it is not asked again."""

@@ -10,6 +10,7 @@ from streamweir.http.refusals import Refusal
 from streamweir.translation.operator_hint import buffering_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.requests.mended_offers import mended_early, mended_offer, model_of
+from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.runs.attempt import Attempt
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.destination import Destination
@@ -42,13 +43,11 @@ class Run:
         context.record.attempts = 0
         self._context = context
         self._failed: tuple[str, ...] = ()
-        self._plan = RetryPlan(tuple(context.offers))
+        self._plan = RetryPlan(context.offers)
         self.attempt = self._next_attempt(request)
 
     async def run(self) -> None:
         """Read the stream to its end. The last events stay in the sink of `attempt`, for the caller to send.
-
-        The caller calls `close` afterwards, also after an exception.
 
         Raises:
             Refusal: all upstreams are busy; nothing has been sent.
@@ -56,34 +55,34 @@ class Run:
         """
         supervisor = self._context.supervisor
         best = attempt = self.attempt
-        while not supervisor.is_over:
-            await attempt.run()
-            failure = attempt.failure
-            if failure is None or not supervisor.can_retry:
-                return
-            if self._mend(attempt):
-                self.attempt = best = attempt = self._next_attempt(
-                    attempt.destination.request(self._context.incoming)
-                )
-                continue
-            if best.failure is None or failure.weight >= best.failure.weight:
-                best = attempt
-            seconds = self._plan.advance(failure)
-            if seconds is None:
-                self.attempt = best
-                if best.refused:
-                    raise Refusal("OVERLOADED")
-                return
-            self._failed += (f"attempt {len(self._failed) + 1}: {_why(attempt)}",)
-            self.attempt = attempt = self._follow(attempt)
-            if seconds and not await self._waited(seconds):
-                attempt.stop()
-                return
-        raise ClientGone
-
-    def close(self) -> None:
-        """Give the taps the events of the attempt whose result the client gets, because the run is over."""
-        self._context.live.choose(self.attempt.tap_sink)
+        try:
+            while not supervisor.is_over:
+                await attempt.run()
+                failure = attempt.failure
+                if failure is None or not supervisor.can_retry:
+                    return
+                if self._mend(attempt):
+                    self.attempt = best = attempt = self._next_attempt(
+                        attempt.destination.request(self._context.incoming)
+                    )
+                    continue
+                if best.failure is None or failure.weight >= best.failure.weight:
+                    best = attempt
+                seconds = self._plan.advance(failure)
+                if seconds is None:
+                    self.attempt = best
+                    if best.refused:
+                        raise Refusal("OVERLOADED")
+                    return
+                self._failed += (f"attempt {len(self._failed) + 1}: {_why(attempt)}",)
+                self.attempt = attempt = self._follow(attempt)
+                if seconds and not await self._waited(seconds):
+                    attempt.stop()
+                    return
+            raise ClientGone
+        finally:
+            if not self.attempt.is_chosen:  # the taps get the events of the result that the client gets
+                self._context.live.choose(self.attempt.tap_sink)
 
     def _mend(self, attempt: Attempt) -> bool:
         """Remove the reasoning for which the upstream refused the request; return whether it was removed.
@@ -103,15 +102,13 @@ class Run:
         context.offers = {**context.offers, attempt.destination: mended}
         return True
 
-    def _leave_out_refused(self, destination: Destination) -> None:
-        """Remove a field that this upstream has lately refused from the request to `destination`."""
+    def _without_refused(self, destination: Destination, offer: Offer) -> Offer:
+        """Return the offer without a field that this upstream has lately refused; note it in the context."""
         context = self._context
-        offer = context.offers.get(destination)
-        if offer is None or offer.is_lasting is None or offer.is_mended:
-            return
         mended = mended_early(offer, destination.refused.words_for(model_of(offer)))
         if mended is not offer:
             context.offers = {**context.offers, destination: mended}
+        return mended
 
     def _follow(self, before: Attempt) -> Attempt:
         """Return the next attempt of the plan, which follows the attempt `before`."""
@@ -121,9 +118,11 @@ class Run:
         return self._next_attempt(destination.request(context.incoming))
 
     def _next_attempt(self, request: UpstreamRequest) -> Attempt:
-        plan = self._plan
-        self._leave_out_refused(plan.destination)
-        return Attempt(plan, request, self._context)
+        context, destination = self._context, self._plan.destination
+        offer = context.offers[destination]
+        if offer.is_lasting is not None and not offer.is_mended:
+            offer = self._without_refused(destination, offer)
+        return Attempt(self._plan, request, offer, context)
 
     async def _waited(self, seconds: float) -> bool:
         """Wait before the next attempt; return False if the run was stopped meanwhile."""
@@ -146,17 +145,17 @@ class Run:
                 everything.
         """
         stream = self.attempt.stream
-        pipeline = stream.pipeline
-        record.speaks = "auto" if stream.reader.dialect is None else stream.reader.dialect.name
-        record.reason = dropped or pipeline.reason
-        record.code = pipeline.error.code if pipeline.error else None
+        reader, pipeline, error = stream.reader, stream.pipeline, stream.pipeline.error
+        record.speaks = "auto" if reader.dialect is None else reader.dialect.name
+        record.reason = reason = dropped or pipeline.reason
+        record.code = None if error is None else error.code
         record.bytes_in = stream.bytes or record.bytes_in or 0
-        record.malformed = stream.reader.malformed
-        record.unknown = stream.reader.unknown
+        record.malformed = reader.malformed
+        record.unknown = reader.unknown
         record.repairs = pipeline.tools.repairs
         for name, count in stream.tokens.items():
             setattr(record, name, count)
-        if record.reason not in _STOPPED:
+        if reason not in _STOPPED:
             record.hint = self._hint(record)
 
     def _hint(self, record: RequestRecord) -> str | None:

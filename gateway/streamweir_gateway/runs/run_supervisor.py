@@ -51,7 +51,7 @@ class RunSupervisor(Watched):
         clock: the clock of the upstream's side; the task notes reads and waits in it.
         response: the response of the upstream while the task reads it; else None.
         on_stop: called when `total` runs out or the gateway drains, even if bytes still have to be sent to
-            the client.
+            the client; None: no call.
 
     Args:
         on_disconnect: seconds for which the run goes on without its client; None: until the run ends.
@@ -80,7 +80,7 @@ class RunSupervisor(Watched):
         self.waiting = InterruptibleWait(loop)
         self.clock = StreamClock(now=time.monotonic())
         self.response: UpstreamResponse | None = None
-        self.on_stop: Callable[[], None] = _nothing
+        self.on_stop: Callable[[], None] | None = None
         self._on_disconnect = on_disconnect
         self._sweep = sweep_of(loop)
         self._look_at_client: Callable[[float], float] | None = None
@@ -110,7 +110,7 @@ class RunSupervisor(Watched):
     def end(self) -> None:
         """Stop watching, because the run is over."""
         self.is_over = True
-        self.on_stop = _nothing
+        self.on_stop = None
         self._sweep.forget(self)
 
     def is_stopping(self) -> bool:
@@ -139,7 +139,7 @@ class RunSupervisor(Watched):
             self._interrupt()
         elif self.response is not None:
             self.response.abort()
-        if isinstance(stop, ErrorInfo) and stop.reason in _FROM_OUTSIDE:
+        if isinstance(stop, ErrorInfo) and stop.reason in _FROM_OUTSIDE and self.on_stop is not None:
             self.on_stop()
 
     def lose_client(self) -> None:
@@ -220,10 +220,6 @@ def _stop_of(due: Due) -> Stop:
         case "total_timeout" | "first_event_timeout" | "idle_timeout":
             return timeout_error(due)
     raise AssertionError(f"the upstream's side has no {due}")
-
-
-def _nothing() -> None:
-    pass
 
 
 _OF_ONE_ATTEMPT: Final[frozenset[Reason | None]] = frozenset({"first_event_timeout", "idle_timeout"})

@@ -11,10 +11,9 @@ from typing import Final
 
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.parts import WHOLE_BYTES, ReadParts
-from streamweir_gateway.requests.offers import Offer
-from streamweir_gateway.requests.settling_tap import SettlingTap
+from streamweir_gateway.requests.offers import NO_OFFER, Offer
+from streamweir_gateway.runs.kept_answer import kept_answer
 from streamweir_gateway.runs.request_context import RequestContext
-from streamweir_gateway.runs.turn_recording import open_recorder
 from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 
@@ -30,12 +29,12 @@ class StreamReading:
 
     Attributes:
         is_clean: whether the body has ended properly.
+        kept: stores the answer before the client can go on; None if nothing of it is stored.
 
     Args:
         stream: translates the reads.
         context: the context of the request.
-        offer: the request that is answered; its recorder stores the turn of the answer before the client can
-            go on.
+        offer: the request that is answered.
         ends_at_once: whether the stream ends at the evidence of its end even if its frames are copied,
             because the connection to the upstream stays open after it. If a tap of the offer stores the
             answer, the stream always ends at the evidence: its last frame waits in the sink until the answer
@@ -45,20 +44,16 @@ class StreamReading:
     __slots__ = (
         "_audience",
         "_clock",
-        "_conversation",
         "_ends_at_once",
-        "_holds_end",
-        "_may_store",
         "_on_relayed",
         "_parts",
         "_position",
         "_record",
-        "_recorder",
         "_rest_is_over",
-        "_settling",
         "_stream",
         "_supervisor",
         "is_clean",
+        "kept",
     )
 
     def __init__(
@@ -70,22 +65,14 @@ class StreamReading:
         ends_at_once: bool = False,
     ) -> None:
         self.is_clean = False
+        self.kept = kept = None if offer is NO_OFFER else kept_answer(offer, stream)
         self._stream = stream
         self._position = stream.pipeline.position
         self._audience = context.audience
         self._record = context.record
-        self._supervisor = context.supervisor
-        self._clock = context.supervisor.clock
-        self._holds_end = bool(offer.taps)
-        self._ends_at_once = ends_at_once or self._holds_end
-        self._recorder = open_recorder(offer, stream)
-        shared = offer.tap if offer.tap is not None and offer.tap.is_shared else None
-        taps = offer.taps if shared is None else (shared, *offer.taps)
-        self._settling = [tap for tap in taps if isinstance(tap, SettlingTap)] if taps else ()
-        self._conversation = shared
-        """The tap that shares the conversation with replicas; None without replicas and after it is stored.
-        """
-        self._may_store = self._recorder is not None or self._conversation is not None
+        self._supervisor = supervisor = context.supervisor
+        self._clock = supervisor.clock
+        self._ends_at_once = ends_at_once or (kept is not None and kept.holds_end)
         self._on_relayed: Callable[[float, bytes, int], object] | None = None
         self._parts: ReadParts | None = None
         """The part of a read that is left for later turns of the event loop; None if no part is left."""
@@ -108,8 +95,8 @@ class StreamReading:
 
     async def read_rest(self) -> None:
         """Translate all bytes that were read and not translated yet, without reading more."""
-        while (parts := self._parts) is not None:
-            self._feed(parts)
+        while self._parts is not None:
+            self._feed(b"")
             await asyncio.sleep(0)
 
     async def read(self, response: UpstreamResponse, *, is_chosen: bool, is_committed: bool) -> None:
@@ -121,8 +108,8 @@ class StreamReading:
             is_committed: whether the first output has arrived. If so, reads that need no task are delivered
                 first, before the read that is translated here.
         """
-        parts = self._parts
-        if parts is not None:
+        data = b""
+        if self._parts is not None:
             await asyncio.sleep(0)
         else:
             if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
@@ -132,11 +119,10 @@ class StreamReading:
                     return
             data = await response.read()
             self.is_clean = not data
-            parts = ReadParts(data)
-        if self._supervisor.is_stopping():
+        if self._supervisor.stop is not None:
             return
         written = self._position.written
-        if self._feed(parts) and (self.is_clean or self._rest_is_over or response.is_over):
+        if self._feed(data) and (self.is_clean or self._rest_is_over or response.is_over):
             self.is_clean = True
             self._stream.close()
         if is_chosen and self._position.written != written:
@@ -147,12 +133,7 @@ class StreamReading:
 
         The client gets the end after this, so a body that stays silent is waited for only briefly.
         """
-        if (
-            not self._holds_end
-            or self.is_clean
-            or response.is_over
-            or not self._stream.pipeline.copies_frames
-        ):
+        if self.is_clean or response.is_over or not self._stream.pipeline.copies_frames:
             return
         held = b""
         with suppress(TimeoutError, UpstreamFailure):
@@ -162,47 +143,24 @@ class StreamReading:
         if _MARK.fullmatch(held):
             self._stream.copy_mark(held)
 
-    async def store_turn(self) -> None:
-        """Store the turn and the conversation, if the next bytes allow the client to continue."""
-        if self._recorder is not None and self._recorder.is_due:
-            await self._recorder.store()
-        if self._conversation is not None and self._has_due_conversation:
-            await self._conversation.settle()
-            if self._stream.is_behind_end:
-                self._conversation = None
-
-    async def settle_turn(self) -> None:
-        """Store the end of a turn that ended well, before the last bytes are sent; forget a failed turn.
-
-        When this returns, the taps of the offer have stored the conversation and the history.
-        """
-        if self._recorder is not None:
-            await self._recorder.settle()
-            self._record.keeps_turn = self._recorder.has_kept
-        for tap in self._settling:
-            await tap.settle()
-
     @property
     def _has_unsent(self) -> bool:
-        """Whether bytes wait: the client has to take earlier bytes, or a turn has to be stored first."""
-        return self._audience.has_unsent or self._must_store
+        """Whether bytes wait: the client has to take earlier bytes, or the answer has to be stored first."""
+        return self._audience.has_unsent or (self.kept is not None and self.kept.is_due)
 
-    @property
-    def _must_store(self) -> bool:
-        if self._recorder is not None and self._recorder.is_due:
-            return True
-        return self._conversation is not None and self._has_due_conversation
+    def _feed(self, data: bytes) -> bool:
+        """Translate the part of a read that is left, else `data`, as far as one turn of the loop allows.
 
-    @property
-    def _has_due_conversation(self) -> bool:
-        """Whether the next bytes hold a question, or the end of a stream whose frames are copied."""
-        is_due = self._conversation is not None and self._conversation.is_due
-        return is_due or self._stream.is_behind_end
-
-    def _feed(self, parts: ReadParts) -> bool:
-        """Translate as much as one turn of the loop allows. Return False if part of the read is left."""
-        is_done = parts.feed(self._stream.feed)
-        self._parts = None if is_done else parts
+        Return False if a part is left.
+        """
+        if self._parts is None and len(data) <= WHOLE_BYTES:
+            if data:
+                self._stream.feed(data)
+            is_done = True
+        else:
+            parts = ReadParts(data) if self._parts is None else self._parts
+            is_done = parts.feed(self._stream.feed)
+            self._parts = None if is_done else parts
         if self._ends_at_once:
             self._stream.push_held_end()
         return is_done
@@ -216,12 +174,12 @@ class StreamReading:
             if self._ends_at_once:
                 self._stream.push_held_end()
         else:
-            self._feed(ReadParts(data))
+            self._feed(data)
         now = time.monotonic()
         self._clock.last_read = now
         if position.written != written:
             self._record.note_read(now)
-        must_wake = position.ended or (self._may_store and self._must_store)
+        must_wake = position.ended or (self.kept is not None and self.kept.is_due)
         has_sent = not must_wake and self._audience.send_at_once(now)
         if self._on_relayed is not None:
             self._on_relayed(now, data, written)

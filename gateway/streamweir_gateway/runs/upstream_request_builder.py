@@ -15,15 +15,15 @@ from streamweir.codec.dialects import Dialects
 from streamweir.http.headers import HeaderList, header_values
 from streamweir.redaction import is_secret_name
 from streamweir_gateway.config import EndpointConfig, UpstreamConfig
-from streamweir_gateway.observability.trace_context import TraceContext
+from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.remembered_headers import Memo, memo_of
-from streamweir_gateway.runs.upstream_target import NoSuchPath, UpstreamTarget, with_query
+from streamweir_gateway.runs.upstream_target import UpstreamTarget, with_query
 from streamweir_gateway.upstream.header_selection import request_selection
 from streamweir_gateway.upstream.prepared_head import HeadTemplate
 from streamweir_gateway.upstream.request import WITHOUT_BODY, Origin, UpstreamRequest, authorization_in
 from streamweir_gateway.upstream.via import Via
 
-__all__ = ["NoSuchPath", "UpstreamRequestBuilder"]
+__all__ = ["UpstreamRequestBuilder"]
 
 ALWAYS: Final = ("content-type",)
 """Client headers that are always forwarded. The gateway itself sets the request id and the trace context."""
@@ -80,23 +80,17 @@ class UpstreamRequestBuilder:
         self._takes_query = endpoint.appends_rest
         self._ours = self._own_headers()
 
-    def request(
-        self,
-        method: str,
-        *,
-        request_id: str,
-        trace: TraceContext,
-        path_params: Mapping[str, str],
-        headers: HeaderList,
-        query: bytes,
-    ) -> UpstreamRequest:
+    def request(self, incoming: Incoming) -> UpstreamRequest:
         """Return the upstream's request, without its body.
 
         Raises:
-            NoSuchPath: a `{name}` is empty or would make a `.` or `..`.
+            NoSuchPath: the client's path would lead out of the configured path.
         """
-        target = with_query(self._target.filled(path_params), self._forwarded_query(query))
-        own = [("X-Request-Id", request_id), *trace.headers()]
+        method, headers = incoming.method, incoming.headers
+        target = self._target.filled(incoming.path_params)
+        if incoming.query:
+            target = with_query(target, self._forwarded_query(incoming.query))
+        own = [("X-Request-Id", incoming.request_id), *incoming.trace.headers()]
         memo = None if method in WITHOUT_BODY else memo_of(headers)
         template = None if memo is None else self._template(memo, method, target, headers)
         if template is not None:
@@ -142,7 +136,7 @@ class UpstreamRequestBuilder:
     def _forwarded_query(self, query: bytes) -> str:
         if self._takes_query:
             return quote(query, safe=_URL_CHARACTERS)
-        if not self._query or not query:
+        if not self._query:
             return ""
         pieces = (piece for piece in query.split(b"&") if self._goes_on(piece))
         return "&".join(quote(piece, safe=_PARAMETER_CHARACTERS) for piece in pieces)

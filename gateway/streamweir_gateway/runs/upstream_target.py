@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
+from streamweir.http.refusals import Refusal
 from streamweir_gateway.config import REST, EndpointConfig, join_path
 
 __all__ = ["NoSuchPath", "UpstreamTarget", "with_query"]
@@ -19,8 +20,11 @@ _REST: Final = f"{{{REST}}}"
 _DOTS: Final = frozenset({".", ".."})
 
 
-class NoSuchPath(Exception):
+class NoSuchPath(Refusal):
     """A value from the client's path would lead out of the configured path."""
+
+    def __init__(self) -> None:
+        super().__init__("ENDPOINT_NOT_FOUND")
 
 
 class UpstreamTarget:
@@ -58,7 +62,7 @@ class UpstreamTarget:
             return self.template
         target = _PLACEHOLDER.sub(lambda match: self._value(match, path_params), self.template)
         if not _DOTS.isdisjoint(target.partition("?")[0].split("/")):
-            raise NoSuchPath(target)
+            raise NoSuchPath
         return target
 
     def _value(self, match: re.Match[str], path_params: Mapping[str, str]) -> str:
@@ -68,7 +72,7 @@ class UpstreamTarget:
             in_query = 0 <= self._query_at < match.start()
             return quote(unquote(value), safe="") if in_query else value
         if value in ("", *_DOTS):
-            raise NoSuchPath(name)
+            raise NoSuchPath
         return quote(value, safe="")
 
 

@@ -24,8 +24,7 @@ from streamweir_gateway.runs.audience import Audience
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStreams
-from streamweir_gateway.runs.prepared_request import PreparedRequest
-from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
+from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.run import Run
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
@@ -135,12 +134,11 @@ def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
     endpoint = Endpoint(config, destinations, dialects=dialects, debug=False)
     incoming = Incoming("req_1", "POST", {}, [], b"", "standard", "sse", trace_context_of([]), 0)
     request = destinations[0].request(incoming)
-    prepared = PreparedRequest(
-        incoming, request, RequestBody(RequestBodies(1000)), dict.fromkeys(destinations, NO_OFFER)
-    )
     context = RequestContext(
         endpoint,
-        prepared,
+        incoming,
+        RequestBody.sent(),
+        dict.fromkeys(destinations, NO_OFFER),
         audience=audience,
         supervisor=RunSupervisor(None),
         live=LiveStreams().open(record, {}),
