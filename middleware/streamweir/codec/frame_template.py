@@ -65,7 +65,6 @@ class FrameTemplate:
 
     __slots__ = (
         "_around",
-        "_columns",
         "_keys",
         "_numbers",
         "_several",
@@ -84,13 +83,15 @@ class FrameTemplate:
         self.values = values
         self._template = template
         self._keys = keys
-        self._text_place, self._numbers, self._columns = _places_of(keys)
+        self._text_place, self._numbers = _places_of(keys)
         self._values: list[bytes | int] = [0] * len(keys)
         """The values of one frame, in the order of their places. They are replaced for each frame."""
         self._around: tuple[bytes, bytes] | None = None
         """The bytes of a frame before and after its text. Always None if frames have numbers."""
         self._several = b""
-        """The template with places for numbers that are written already; made for the first several texts."""
+        """The template in a form that is filled in twice: with the values that several frames share, and then
+        all frames with those that change. Made for the first several texts.
+        """
 
     @classmethod
     def of(cls, written: bytes, text: str, numbers: Mapping[str, Number]) -> FrameTemplate | None:
@@ -192,15 +193,27 @@ class FrameTemplate:
     def _joined(self, texts: list[bytes], numbers: Mapping[str, Number], ids: list[bytes]) -> bytes:
         """Return frames that differ in their numbers, too; `texts` and the ids of messages are JSON."""
         if not self._several:  # JSON text holds no NUL
-            self._several = self._template.replace(b"%%", _NUL).replace(b"%d", b"%b").replace(_NUL, b"%%")
-        count, width = len(texts), len(self._keys)
+            places = self._template.replace(b"%%", _NUL).replace(b"%d", b"%b")
+            self._several = places.replace(_NUL, b"%%%%")
+        count = len(texts)
+        changing: dict[str | None, list[bytes]] = {None: texts, MESSAGE_ID: ids}
+        columns: list[list[bytes]] = []
+        equal: list[bytes] = []
+        """The values that all frames share; the place of any other value stays a place."""
+        for key in self._keys:
+            if key is not None and key not in changing:
+                first, step = numbers[key]
+                if not step:
+                    equal.append(b"%d" % first)
+                    continue
+                changing[key] = _decimals(first, step, count)
+            equal.append(b"%b")
+            columns.append(changing[key])
+        width = len(columns)
         values = texts * width
-        values[self._text_place :: width] = texts
-        for key, places in self._columns:
-            column = ids if key == MESSAGE_ID else _decimals(*numbers[key], count)
-            for place in places:
-                values[place::width] = column
-        return self._several * count % tuple(values)
+        for place, column in enumerate(columns):
+            values[place::width] = column
+        return self._several % tuple(equal) * count % tuple(values)
 
 
 def later_numbers(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
@@ -216,22 +229,14 @@ def _strings(texts: Sequence[str]) -> list[bytes]:
 
 def _decimals(first: int, step: int, count: int) -> list[bytes]:
     """Return `count` numbers as decimal text."""
-    if not step:
-        return [b"%d" % first] * count
     return _lines([*range(first, first + step * count, step)]).split(b"\n")[:count]
 
 
-_Numbers = tuple[tuple[int, str], ...]
-_Columns = tuple[tuple[str, tuple[int, ...]], ...]
-
-
 @lru_cache(maxsize=64)
-def _places_of(keys: tuple[str | None, ...]) -> tuple[int, _Numbers, _Columns]:
-    """Return the place of the text, the places of numbers with their keys, and for each key its places."""
+def _places_of(keys: tuple[str | None, ...]) -> tuple[int, tuple[tuple[int, str], ...]]:
+    """Return the place of the text, and the places of numbers with their keys."""
     numbers = tuple((place, key) for place, key in enumerate(keys) if key is not None)
-    names = dict.fromkeys(key for _, key in numbers)
-    columns = tuple((name, tuple(place for place, key in numbers if key == name)) for name in names)
-    return keys.index(None), numbers, columns
+    return keys.index(None), numbers
 
 
 def _template(written: bytes, places: Sequence[tuple[int, int, str | None]]) -> bytes:
