@@ -21,6 +21,7 @@ __all__ = [
     "made_call_id",
     "room_for",
     "room_for_all",
+    "room_for_json",
     "short_id",
     "short_index",
 ]
@@ -37,6 +38,9 @@ _MADE: Final = re.compile("call_[0-9a-f]{24}")
 
 _EMPTY: Final = sys.getsizeof("")
 """Bytes of a text in ASCII in addition to its characters."""
+
+_WIDEST: Final = 4
+"""The most bytes that a character takes."""
 
 _ENTRY: Final = 160
 """Bytes that an id takes in addition to its characters: the objects around it and its place in a table."""
@@ -85,6 +89,17 @@ def room_for_all(texts: Sequence[str]) -> int:
     """Return `room_for(*texts)`, fast for many short texts."""
     joined = "".join(texts)
     return _EMPTY * len(texts) + len(joined) if joined.isascii() else room_for(*texts)
+
+
+def room_for_json(written: bytes, texts: int) -> int:
+    """Return roughly the most bytes of memory that texts take once they are read.
+
+    Args:
+        written: the JSON of the texts.
+        texts: how many there are.
+    """
+    widest = 1 if written.isascii() and b"\\" not in written else _WIDEST
+    return _EMPTY * texts + widest * len(written)
 
 
 class RecentIds(Generic[V]):

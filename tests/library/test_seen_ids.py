@@ -1,9 +1,11 @@
 """Ids that have been seen are remembered in bounded memory, however many are added at a time."""
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamweir.ids import SeenIds, room_for, room_for_all
+from streamweir.ids import SeenIds, room_for, room_for_all, room_for_json
 
 NAMES = st.text("abc哈", max_size=3)
 STEPS = st.lists(st.lists(NAMES, max_size=6), max_size=12)
@@ -33,3 +35,9 @@ def test_oldest_ids_are_forgotten() -> None:
 @given(st.lists(st.text(max_size=5)))
 def test_room_for_many_texts_is_that_of_each(texts: list[str]) -> None:
     assert room_for_all(texts) == room_for(*texts)
+
+
+@given(st.lists(st.text()), st.booleans())
+def test_room_for_json_covers_half_of_each_text_at_least(texts: list[str], escapes: bool) -> None:
+    written = json.dumps(texts, ensure_ascii=escapes).encode("utf-8", "surrogatepass")
+    assert room_for(*texts) <= 2 * room_for_json(written, len(texts))

@@ -20,6 +20,7 @@ from streamweir.codec.message_template import TextFields
 from streamweir.errors import MalformedEvent
 from streamweir.events import Event, SessionStart, Status, Thinking
 from streamweir.framing import Frame
+from streamweir.ids import MAX_ID_CHARACTERS, room_for_json
 
 __all__ = ["ThoughtTemplate", "ThoughtTemplates"]
 
@@ -58,11 +59,9 @@ class ThoughtTemplate:
         name: the event name of the frames.
         first: the bytes before the first value that changes.
         last: the bytes after the last one.
-        text_place: the number of changing values before the text.
-        id_place: the number of changing values before the id.
     """
 
-    __slots__ = ("_decode", "_inner", "_marks", "event", "first", "id_place", "last", "name", "text_place")
+    __slots__ = ("_decode", "_inner", "_marks", "_places", "event", "first", "last", "name")
 
     def __init__(
         self,
@@ -79,7 +78,7 @@ class ThoughtTemplate:
         self._inner = [*zip(inner, _MARKS, strict=False)]
         self._marks = b"".join(mark for _, mark in self._inner).replace(b",", b"") + b"\n"
         self._decode = _texts if len(holes) == _TEXT_AND_ID else _values
-        self.text_place, self.id_place = places
+        self._places = places
 
     @classmethod
     def learn(cls, frame: Frame, event: Thinking, fields: TextFields) -> ThoughtTemplate | None:
@@ -104,8 +103,10 @@ class ThoughtTemplate:
             return None
         return cls(event, frame.event, data, holes, (holes.index(a_text), holes.index(an_id)))
 
-    def values_in(self, messages: Sequence[bytes]) -> list[list[Any]] | None:
-        """Return the values that change, place by place; None if a message does not fit.
+    def thoughts_in(self, messages: Sequence[bytes]) -> tuple[list[str], list[str], int] | None:
+        """Return the ids and the texts of messages, and roughly the most bytes that these take.
+
+        None if a message does not fit, or has an empty text, an empty id or one that is too long.
 
         The messages become one list of JSON, `"m-1",<CR>"Reading",<LF>"m-2",<CR>"Writing"`. No value has a
         control byte, so each of these is where it was put.
@@ -119,11 +120,20 @@ class ThoughtTemplate:
         if values.translate(None, _NO_MARKS) != (self._marks * count)[:-1]:
             return None
         try:
-            found = self._decode(b"[%b]" % values)
+            found: list[Any] = self._decode(b"[%b]" % values)
         except _REFUSALS:
             return None
-        width = len(self._marks)
-        return [found[place::width] for place in range(width)] if len(found) == width * count else None
+        if len(found) != (width := len(self._marks)) * count:
+            return None
+        text_place, id_place = self._places
+        ids, texts = found[id_place::width], found[text_place::width]
+        if width > _TEXT_AND_ID and {*map(type, ids), *map(type, texts)} != {str}:
+            return None
+        if b'""' in values and not (all(ids) and all(texts)):
+            return None
+        if len("".join(ids)) > MAX_ID_CHARACTERS and max(map(len, ids)) > MAX_ID_CHARACTERS:
+            return None
+        return ids, texts, room_for_json(values, width * count)
 
     def matches(self, event: Thinking, frame: Frame) -> bool:
         """Return whether this template reads `frame` as `event`."""
@@ -133,10 +143,8 @@ class ThoughtTemplate:
             return False
         if not (data.startswith(self.first) and data.endswith(self.last)):
             return False
-        values = self.values_in([data[len(self.first) : end]])
-        if values is None:
-            return False
-        return values[self.text_place] == [event.content] and values[self.id_place] == [_id_of(event)]
+        found = self.thoughts_in([data[len(self.first) : end]])
+        return found is not None and found[:2] == ([_id_of(event)], [event.content])
 
 
 class ThoughtTemplates:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from streamweir.events import Thinking
-from streamweir.ids import room_for_all
 
 __all__ = ["DeferredThoughts"]
 
@@ -26,9 +25,9 @@ class DeferredThoughts:
         self._left = room
         self._runs: deque[tuple[int, Thinking, Sequence[str], Sequence[str]]] = deque()
 
-    def add(self, event: Thinking, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """Keep thoughts like `event` with these ids and texts."""
-        size = _THOUGHT * len(texts) + room_for_all([*ids, *texts])
+    def add(self, event: Thinking, ids: Sequence[str], texts: Sequence[str], room: int) -> None:
+        """Keep thoughts like `event` with these ids and texts, which take `room` bytes."""
+        size = _THOUGHT * len(texts) + room
         self._runs.append((size, event, ids, texts))
         self._left -= size
 

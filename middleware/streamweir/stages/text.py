@@ -138,7 +138,7 @@ class TextDeduplication:
         """Whether `defer` may be called: no text of an answer has come, which may have to be completed."""
         return not self._has_content
 
-    def defer(self, event: Thinking, ids: Sequence[str], texts: Sequence[str]) -> None:
+    def defer(self, event: Thinking, ids: Sequence[str], texts: Sequence[str], room: int) -> None:
         """Note pieces of thinking, each of a message of its own, which this stage passes unchanged.
 
         They are remembered like others when a further text or call comes. The end of a stream needs none.
@@ -147,10 +147,11 @@ class TextDeduplication:
             event: a piece with their common fields.
             ids: the id of each message.
             texts: the text of each piece; none is empty.
+            room: roughly the most bytes that these ids and texts take.
         """
         if self._deferred is None:
             self._deferred = DeferredThoughts(self._room // _DEFERRED_PER_ROOM)
-        self._deferred.add(event, ids, texts)
+        self._deferred.add(event, ids, texts, room)
         for thought in self._deferred.take(excess=True):
             self._text(thought)
 

@@ -64,11 +64,13 @@ class ThoughtRun(msgspec.Struct, frozen=True, gc=False):
         event: an event with the common fields. Its metadata has a `message_id` and no `extra`.
         ids: the id of each text; none is empty or too long for an event.
         texts: the texts; neither the list nor a text is empty.
+        room: roughly the most bytes that ids and texts take.
     """
 
     event: Thinking
     ids: list[str]
     texts: list[str]
+    room: int
 
     def __iter__(self) -> Iterator[Thinking]:
         """Yield the events of the run."""
@@ -83,11 +85,13 @@ class ThoughtRun(msgspec.Struct, frozen=True, gc=False):
 
     def begins(self, count: int) -> ThoughtRun:
         """Return the first `count` thoughts."""
-        return ThoughtRun(self.event, self.ids[:count], self.texts[:count])
+        return ThoughtRun(self.event, self.ids[:count], self.texts[:count], self.room)
 
     def rest(self, count: int) -> ThoughtRun:
         """Return the thoughts behind the first `count`."""
-        return ThoughtRun(self.event, self.ids[count:], self.texts[count:]) if count else self
+        if not count:
+            return self
+        return ThoughtRun(self.event, self.ids[count:], self.texts[count:], self.room)
 
 
 @final

@@ -41,6 +41,6 @@ def write_at_once(run: ThoughtRun, sink: EventSink | None, texts: TextDeduplicat
         stamp: the stamp of the first thought; each further one has the next sequence number.
     """
     if isinstance(sink, ThoughtWriter) and texts.may_defer and sink.write_thoughts(run, stamp):
-        texts.defer(run.event, run.ids, run.texts)
+        texts.defer(run.event, run.ids, run.texts, run.room)
         return True
     return False

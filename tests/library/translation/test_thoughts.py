@@ -14,6 +14,7 @@ from streamweir.codec.dialects import Dialects
 from streamweir.dialects.a2a.decode import A2aDecoder
 from streamweir.events import Content, Event, SessionEnd, Stamp, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.framing import Frame
+from streamweir.ids import room_for_all
 from streamweir.stages import TextDeduplication
 from streamweir.testing import cuts
 
@@ -205,7 +206,8 @@ def test_deferred_thoughts_are_remembered_like_others(
         singles = [event for name, text in step for event in passed(usual, thought_of(name, text))]
         if deferring.may_defer:
             assert singles == [thought_of(name, text) for name, text in step]
-            deferring.defer(event, *map(list, zip(*step, strict=True)))
+            ids, texts = map(list, zip(*step, strict=True))
+            deferring.defer(event, ids, texts, room_for_all([*ids, *texts]))
         else:
             assert [
                 found for name, text in step for found in passed(deferring, thought_of(name, text))

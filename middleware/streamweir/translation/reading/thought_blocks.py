@@ -13,7 +13,6 @@ from streamweir.codec.current_template import MessageTemplates
 from streamweir.codec.thought_template import ThoughtTemplate
 from streamweir.framing import SniffingParser
 from streamweir.framing.event_names import name_of
-from streamweir.ids import MAX_ID_CHARACTERS
 from streamweir.translation.items import ThoughtRun
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.separator import Separator
@@ -25,8 +24,6 @@ _BEGIN: Final = re.compile(rb"(?:event: ([^\r\n{]{0,64}+)\r?\n)?data: ?")
 _BLANK_LINE: Final = re.compile(rb"\n\r?\n")
 _LONGEST_BEGIN: Final = 128
 """The most bytes at the beginning of a block in which its message is looked for."""
-
-_TEXT_AND_ID: Final = 2
 
 
 class ThoughtReader:
@@ -130,16 +127,8 @@ class _ThoughtBlocks:
         messages = self._separator.split(data[len(self.before) : len(data) - len(self._after)])
         if messages is None:
             return None
-        template = self.template
-        if (values := template.values_in(messages)) is None:
-            return None
-        ids, texts = values[template.id_place], values[template.text_place]
-        are_texts = len(values) == _TEXT_AND_ID or {*map(type, ids), *map(type, texts)} == {str}
-        if not (are_texts and all(texts) and all(ids)):
-            return None
-        if len("".join(ids)) > MAX_ID_CHARACTERS and max(map(len, ids)) > MAX_ID_CHARACTERS:
-            return None
-        return ThoughtRun(template.event, ids, texts)
+        found = self.template.thoughts_in(messages)
+        return None if found is None else ThoughtRun(self.template.event, *found)
 
 
 def may_begin_thought(data: bytes, templates: MessageTemplates) -> bool:
