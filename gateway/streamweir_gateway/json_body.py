@@ -38,7 +38,7 @@ async def read_json_body(scope: Scope, receive: Receive, kind: type[_Body], max_
         has_more = message.get("more_body", False)
     try:
         return msgspec.json.decode(bytes(body), type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise Refusal("BAD_REQUEST", "The body must be a JSON object with `endpoint`.") from None
 
 

@@ -97,7 +97,10 @@ async def play(
     endpoint = next((one for one in endpoints if one.template == asked.endpoint), None)
     if endpoint is None:
         raise Refusal("ENDPOINT_NOT_FOUND", "The file has no such endpoint.")
-    request = _request(asked, endpoint, gateway)
+    try:
+        request = _request(asked, endpoint, gateway)
+    except RecursionError:
+        raise Refusal("BAD_REQUEST", "The body is nested too deeply.") from None
     client = UpstreamClient()
     reader = events.reader(_request_id(request), dialects)
     try:

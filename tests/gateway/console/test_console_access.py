@@ -223,6 +223,19 @@ async def test_parameters_that_are_no_numbers_get_400_with_a_clear_text(tmp_path
         assert (await console.request(API + "feed?stream=gone")).status == 404
 
 
+async def test_nested_playground_request_is_sent_or_gets_400(tmp_path: Path) -> None:
+    own = [("Content-Type", "application/json")]
+    async with console_of(tmp_path, endpoints=DEMO) as console:
+        for depth in (985, 995, 100_000):
+            nested = b"[" * depth + b"]" * depth
+            for part in (b'"body": %s', b'"query": {"a": %s}', b'"path": {"a": %s}'):
+                body = b'{"endpoint": "%s", %s}' % (next(iter(DEMO)).encode(), part % nested)
+                answer = await console.request(API + "playground", "POST", headers=own, body=body)
+                assert answer.status in (200, 400, 431), (depth, part, answer.body)
+                assert_guarded(answer, is_api=True)
+        assert not [line for line in console.running.told if line["level"] == "error"]
+
+
 async def test_paths_outside_the_built_page_are_not_found(tmp_path: Path) -> None:
     async with console_of(tmp_path, endpoints=DEMO) as console:
         for path in (
