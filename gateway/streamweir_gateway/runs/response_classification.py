@@ -9,7 +9,6 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
-from itertools import chain
 from typing import Final, NamedTuple
 
 import msgspec
@@ -191,7 +190,7 @@ def _error_of_dialect(body: bytes, make_reader: Callable[[], StreamReader]) -> E
         return None
     reader = make_reader()
     try:
-        events = [*events_of(chain(reader.feed(body), reader.close()))]
+        events = [*events_of(reader.feed(body)), *events_of(reader.close())]
     except StreamweirError:
         return None
     errors = [event for event in events if isinstance(event, Error)]
