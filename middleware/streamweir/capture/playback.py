@@ -27,11 +27,16 @@ _TAKEN: Final = (
 
 
 def recorded_options(capture: Capture) -> dict[str, Any]:
-    """Return the `Translator` options that a capture records: dialect, ids and options of the endpoint."""
+    """Return the `Translator` options that a capture records: dialect, ids and options of the endpoint.
+
+    The version of the standard protocol that the client got is left out: the events of a capture are of 1.1.
+    """
     options = capture.meta.get("options")
     found = (
         {name: options[name] for name in _TAKEN if name in options} if isinstance(options, Mapping) else {}
     )
+    if isinstance(chosen := found.get("protocol_options"), Mapping):
+        found["protocol_options"] = {name: given for name, given in chosen.items() if name != "standard"}
     if isinstance(capture.meta.get("speaks"), str):
         found["speaks"] = capture.meta["speaks"]
     if valid_request_id(capture.id):

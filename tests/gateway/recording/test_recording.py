@@ -121,3 +121,10 @@ def test_without_content_only_numbers_are_kept() -> None:
     assert sum(json.loads(line).get("bytes", 0) for line in data.splitlines()) == len(STREAMS[0].body)
     with pytest.raises(capture.CaptureError, match="has no content"):
         Playback(found)
+
+
+def test_capture_for_a_client_of_the_first_version_is_converted_to_the_events_that_it_has() -> None:
+    lines = [json.loads(line) for line in recorded(STREAMS[0].body, STREAMS[0].dialect).splitlines()]
+    lines[0]["options"] = {"protocol_options": {"standard": {"version": "1.0"}}}
+    found = loaded(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    assert [*map(comparable, translated(found))] == [*map(comparable, found.events)]
