@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from streamweir_gateway.console.entry_parts import parts_of, size_of_parts
@@ -20,11 +19,11 @@ class ContentLog(NotedLog):
         self._most_bytes = size_of_parts(log.max_bytes)
         """The most bytes that one entry may have."""
 
-    def _add_relays(self, relays: Sequence[Any]) -> None:
-        for t, read, before, write, behind in relays:
-            self._add_read(t, read, before)
-            if write:
-                self._add_write(t, write, self._last_read, behind)
+    def _add_relays(self, note: tuple[float, bytes, int, bytes, int]) -> None:
+        t, read, before, write, behind = note
+        self._add_read(t, read, before)
+        if write:
+            self._add_write(t, write, self._last_read, behind)
 
     def _add_read(self, now: float, read: bytes, sequence: int) -> None:
         self._add_bytes(["read", now, read, self._attempt, sequence, self._reads, RAW])

@@ -25,8 +25,7 @@ which may be none; with `capture: metadata` it is the number of all bytes sent s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Iterable
 from typing import Any
 
 from streamweir_gateway.console.attempt_fields import begin_fields, ended_fields
@@ -59,16 +58,11 @@ class NotedLog(ABC):
 
     def take(self, notes: Iterable[Entry]) -> None:
         """Add notes to the log."""
-        for is_relay, group in groupby(notes, _is_relay):
-            if is_relay:
-                self._add_relays([*group])
-            else:
-                self._add_others(group)
-
-    def _add_others(self, notes: Iterable[Entry]) -> None:
         for note in notes:
             kind = note[0]
-            if kind == "kind":
+            if not isinstance(kind, str):
+                self._add_relays(note)
+            elif kind == "kind":
                 _, t, sequence, event = note
                 self._kinds.append((kind, t, 0, sequence, event.type, None, None))
             elif kind == "named":
@@ -115,8 +109,8 @@ class NotedLog(ABC):
         return self._reads - 1 if self._reads else None
 
     @abstractmethod
-    def _add_relays(self, relays: Sequence[Any]) -> None:
-        """Add relayed reads that follow each other, and their writes."""
+    def _add_relays(self, note: Any) -> None:
+        """Add the relayed reads of a note that does not begin with its kind, and their writes."""
 
     @abstractmethod
     def _add_read(self, now: float, read: Any, sequence: int) -> None:
@@ -125,7 +119,3 @@ class NotedLog(ABC):
     @abstractmethod
     def _add_write(self, now: float, write: Any, read: int | None, sequence: int | None) -> None:
         """Add a write; `read` is the number of the read before it."""
-
-
-def _is_relay(note: Entry) -> bool:
-    return type(note[0]) is float

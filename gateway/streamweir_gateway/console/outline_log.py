@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import starmap
-from typing import Any, Final
+from typing import Final
 
 from streamweir_gateway.console.noted_log import NotedLog
-from streamweir_gateway.console.relays import RELAY_BYTES, pack_relay
+from streamweir_gateway.console.relays import RELAY_BYTES, unpack_relays
 from streamweir_gateway.console.stream_log import ENTRY_BYTES, StreamLog
 
 __all__ = ["OutlineLog"]
@@ -23,22 +21,26 @@ class OutlineLog(NotedLog):
         super().__init__(log)
         self._sent = 0
         """The bytes of all writes in the log."""
-        self._most = max(1, min(_MOST_RELAYS, (log.max_bytes // 2 - ENTRY_BYTES) // RELAY_BYTES))
-        """The most relayed reads of one entry, which has to fit into each half of the log."""
+        most = min(_MOST_RELAYS, (log.max_bytes // 2 - ENTRY_BYTES) // RELAY_BYTES)
+        self._most_bytes = RELAY_BYTES * max(1, most)
+        """The most bytes of relayed reads in one entry, which has to fit into each half of the log."""
 
-    def _add_relays(self, relays: Sequence[Any]) -> None:
+    def _add_relays(self, note: bytearray) -> None:
         """Add relayed reads. If events wait, add them between the first read and its write."""
+        start = 0
         if self._kinds:
-            (now, size, before, total, behind), *relays = relays
+            now, size, before, total, behind = next(unpack_relays(note))
             self._add_read(now, size, before)
             self.flush()
             if total > self._sent:
                 self._add_write(now, total - self._sent, self._last_read, behind)
-        for start in range(0, len(relays), self._most):
-            self._add_entry(relays[start : start + self._most])
+            start = RELAY_BYTES
+        for first in range(start, len(note), self._most_bytes):
+            self._add_entry(bytes(note[first : first + self._most_bytes]))
 
-    def _add_entry(self, relays: Sequence[Any]) -> None:
-        packed, (now, _, before, *_) = b"".join(starmap(pack_relay, relays)), relays[0]
+    def _add_entry(self, packed: bytes) -> None:
+        relays = [*unpack_relays(packed)]
+        now, _, before, *_ = relays[0]
         entry = ("relays", now, packed, self._attempt, before, self._reads, self._writes, self._sent)
         self.log.add(entry, len(packed))
         self._reads += len(relays)

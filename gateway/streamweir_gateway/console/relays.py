@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-__all__ = ["RELAY_BYTES", "Relay", "pack_relay", "relays_in"]
+__all__ = ["RELAY_BYTES", "Relay", "pack_relay", "relays_in", "unpack_relays"]
 
 _RELAY: Final = Struct("=dQQQQ")
 """A relayed read in the bytes of the entry.
@@ -17,6 +17,7 @@ number after it.
 RELAY_BYTES: Final = _RELAY.size
 """The bytes that one relayed read takes in the entry."""
 pack_relay: Final = _RELAY.pack
+unpack_relays: Final = _RELAY.iter_unpack
 
 
 class Relay(NamedTuple):
@@ -45,7 +46,7 @@ def relays_in(entry: Sequence[Any]) -> list[Relay]:
     """Return the relayed reads in an entry `relays`."""
     _, _, block, _, _, read, write, sent_before = entry
     found: list[Relay] = []
-    for t, size, before, total, behind in _RELAY.iter_unpack(block):
+    for t, size, before, total, behind in unpack_relays(block):
         sent = max(0, total - sent_before)
         found.append(Relay(t, read, size, before, write, sent, behind))
         read, write, sent_before = read + 1, write + (sent > 0), sent_before + sent
