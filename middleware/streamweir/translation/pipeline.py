@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from streamweir.codec.short_names import with_short_names
@@ -41,6 +42,7 @@ _ROUTES: Final = routes(_STAGES, with_meta=False)
 _ROUTES_WITH_META: Final = routes(_STAGES, with_meta=True)
 _BEHIND_SANITIZER: Final = 1
 _REPLACING: Final = frozenset({_STAGES.index(ErrorSanitizer), _STAGES.index(TextDeduplication)})
+_COPIES: Final = attrgetter("copies")
 _MOST_KEPT: Final = 1024  # characters of a text that is kept with the fields of its run
 _FAULTS: Final = {LimitExceeded: "STREAM_LIMIT_EXCEEDED", NotTheDialect: "UPSTREAM_INVALID_RESPONSE"}
 
@@ -232,26 +234,24 @@ class Pipeline:
     @property
     def copies_frames(self) -> bool:
         """Whether a client of this stream gets copies of the frames."""
-        return bool([sink for sink in self.frame_sinks if sink.copies])
+        return any(map(_COPIES, self.frame_sinks))
 
     def take_frame(
         self, items: Sequence[StreamItem], frame: Frame, pushed: Sequence[StreamItem] | None = None
     ) -> None:
-        """Push the items of a frame whose bytes are kept, and give the frame to the frame sinks.
-
-        Args:
-            items: all items of the frame.
-            frame: the frame, with its bytes.
-            pushed: the items to push; None: `items`.
+        """Push the items of a frame whose bytes are kept, or `pushed` in place of these items; give the
+        frame to the frame sinks.
         """
-        if self.lifecycle.waiting and self.lifecycle.started and self.copies_frames:
+        lifecycle, is_safe = self.lifecycle, False
+        if lifecycle.waiting and lifecycle.started and self.copies_frames:
             self.write_waiting()
         if self.questions.is_on and self.copies_frames:
             self.questions.is_on = False
-        announced = () if self.lifecycle.started else (*self.lifecycle.waiting,)
-        found = [sink.begin_frame(frame, items, announced) for sink in self.frame_sinks]
+        announced = () if lifecycle.started else (*lifecycle.waiting,)
+        for sink in self.frame_sinks:
+            is_safe = sink.begin_frame(frame, items, announced) or is_safe
         if pushed is None:
-            pushed = [SafeEvent(with_short_names(items[0]))] if True in found else items  # type: ignore[arg-type]
+            pushed = [SafeEvent(with_short_names(items[0]))] if is_safe else items  # type: ignore[arg-type]
         if pushed:
             self.take_read(((pushed, None),))
         for sink in self.frame_sinks:

@@ -98,7 +98,7 @@ class FrameSanitizer:
         """
         raw = valid_utf8(frame.raw or b"")
         self.found_safe = False
-        if not frame.data or (len(items) == 1 and _is_plain(items[0], frame.data)):
+        if not frame.data or (_is_plain(items[0], frame.data) if len(items) == 1 else frame.data == _DONE):
             return raw
         failures: list[Event] = []
         safe: list[Event] = []
