@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from starlette.types import Receive, Scope, Send
 
 from streamweir.http.refusals import Refusal
+from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import parse_body
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStreams
-from streamweir_gateway.runs.proxy import Proxy, refusals
+from streamweir_gateway.runs.proxy import Proxy, refused
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
 from streamweir_gateway.runs.requested_model import requested_model
 
@@ -58,8 +59,10 @@ class ModelProxy(Proxy):
         if body is None:
             body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
         try:
-            with refusals():
+            try:
                 request = parse_body(body.data)
+            except RequestError as error:
+                raise refused(error) from None
             model = requested_model(request)
             proxy = self._proxy_of(model, scope)
             record.model = model

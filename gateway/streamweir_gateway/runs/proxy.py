@@ -7,9 +7,7 @@ has left.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
-from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
@@ -38,7 +36,7 @@ from streamweir_gateway.runs.proxy_exchange import ProxyExchange
 from streamweir_gateway.runs.request_body import RequestBodies, RequestBody
 from streamweir_gateway.upstream.request import UpstreamRequest
 
-__all__ = ["Proxy", "refusals"]
+__all__ = ["Proxy", "refused"]
 
 
 class Proxy:
@@ -141,8 +139,10 @@ class Proxy:
         record.span_id = incoming.trace.span_id
         request = endpoint.destinations[0].request(incoming)
         if endpoint.mapping is not None:
-            with refusals():
+            try:
                 endpoint.mapping.check(incoming)
+            except RequestError as error:
+                raise refused(error) from None
         return incoming, request
 
     async def _translated(
@@ -170,8 +170,10 @@ class Proxy:
         if not door.serves(incoming):
             return incoming, await _offers(endpoint, incoming, body), None
         opening = self._opening(scope, incoming)
-        with refusals():
+        try:
             opened = await door.open(incoming, body.data, endpoint.destinations, opening)
+        except RequestError as error:
+            raise refused(error) from None
         return opened.incoming, opened.offers, opened.keeper
 
     def _opening(self, scope: Scope, incoming: Incoming) -> Opening:
@@ -211,32 +213,12 @@ async def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> 
     """Return the offer for each upstream, made from the client's body."""
     if endpoint.mapping is None:
         return endpoint.plain_offers
-    with refusals():
+    try:
         return await endpoint.mapping.offers(incoming, body.data, endpoint.destinations)
+    except RequestError as error:
+        raise refused(error) from None
 
 
-class _Refusals:
-    """The context manager that `refusals` returns.
-
-    It is a class because a generator would cost each request more.
-    """
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        del kind, trace
-        if isinstance(error, RequestError):
-            raise Refusal(error.code, str(error), error=error.error) from None
-
-
-_REFUSALS: Final = _Refusals()
-
-
-def refusals() -> AbstractContextManager[None]:
-    """Return a context manager that turns an error in a client's request into a refusal."""
-    return _REFUSALS
+def refused(error: RequestError) -> Refusal:
+    """Return the refusal for an error in a client's request."""
+    return Refusal(error.code, str(error), error=error.error)
