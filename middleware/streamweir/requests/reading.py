@@ -23,6 +23,7 @@ __all__ = ["body_of_query", "parse_body", "read_canonical"]
 
 _MAX_PARAMETERS: Final = 1000
 _WRITTEN: Final = (bytes, bytearray, memoryview, str)
+_PLACES: Final = {name: place for place, name in enumerate(FIELDS)}
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -103,9 +104,8 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
 def ordered(request: Request) -> Request:
     """Return the request with its fields in the contract's order, without fields that are None."""
     given: Mapping[str, Any] = request
-    return cast(
-        "Request", {name: given[name] for name in FIELDS if name in given and given[name] is not None}
-    )
+    names = sorted(given, key=_PLACES.__getitem__)
+    return cast("Request", {name: given[name] for name in names if given[name] is not None})
 
 
 def _check_asks(request: Request, messages: list[Message], name: str) -> None:
