@@ -199,7 +199,9 @@ class MessageTemplate:
     def text_of(self, frame: Frame) -> str | None:
         """Return the text of a message of this template; None if it does not fit, or the text is empty."""
         data = frame.data
-        if not (data.startswith(self._before) and data.endswith(self._after)) or frame.event != self._name:
+        if data[: self._before_size] != self._before or not data.endswith(self._after):
+            return None
+        if frame.event != self._name:
             return None
         return self.text_in(data, self._before_size, len(data) - self._after_size)
 

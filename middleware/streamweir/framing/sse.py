@@ -115,7 +115,7 @@ class SSEParser:
             return (alone,)
         if self.keeps_raw:
             return self._feed_raw(data)
-        if self._is_open or not data.endswith(b"\n\n") or CR in data:
+        if self._is_open or data[-2:] != _BLANK_LINE or CR in data:
             self._is_open = True
             return self._feed(data)
         return self._whole_blocks(data[:-2])
@@ -123,11 +123,11 @@ class SSEParser:
     def only_frame(self, data: bytes) -> Frame | None:
         """Return the frame of a read that is one whole block; else return None and change no state."""
         end = len(data) - 2
-        if not data.endswith(b"\n\n") or self._is_open or data.find(CR) >= 0 or end > self._limit:
+        if data[-2:] != _BLANK_LINE or self._is_open or data.find(CR) >= 0 or end > self._limit:
             return None
-        if data.find(LF) == end and data.startswith(b"data:"):
+        if data.find(LF) == end and data[:5] == b"data:":
             self.recognised = True
-            frame: Frame | None = Frame(data[6 if data.startswith(b" ", 5) else 5 : end], None, self._id)
+            frame: Frame | None = Frame(data[6 if data[5:6] == b" " else 5 : end], None, self._id)
         elif data.find(b"\n\n") == end:
             frame = self._whole_block(data[:end])
         else:
@@ -214,7 +214,7 @@ class SSEParser:
         if _BLANK_LINE not in blocks:
             alone = self._whole_block(blocks)
             return self._each_block(blocks) if alone is None else (alone,)
-        if blocks.startswith(b"id: "):
+        if blocks[:4] == b"id: ":
             return self._numbered_blocks(blocks)
         alike = data_of_alike(blocks)
         if alike is None:
@@ -247,12 +247,9 @@ class SSEParser:
         For any other block, return None and change no state.
         """
         names, line_end, line = block.rpartition(b"\n")
-        if line.startswith(b"data: "):
-            data = line[6:]
-        elif line.startswith(b"data:"):
-            data = line[5:]
-        else:
+        if line[:5] != b"data:":
             return None
+        data = line[6:] if line[5:6] == b" " else line[5:]
         event = None
         if line_end:
             if names.startswith(b"event: ") and LF not in names:

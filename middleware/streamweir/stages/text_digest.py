@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING, Final
+from unicodedata import normalize
 
 from streamweir.digests import new_blake2b
 
@@ -72,14 +72,12 @@ class TextDigest:
         text = "".join(self._pieces)
         if len(self._pieces) > 1:
             self._pieces = [text]
-        if whole.startswith(text):
+        if whole[: len(text)] == text:
             return whole[len(text) :]
-        bare = text.strip()
-        if _plain(whole) == _plain(text):
+        bare, begun = text.strip(), whole.lstrip()
+        if normalize("NFC", begun.rstrip()) == normalize("NFC", bare):
             return ""
-        if bare and whole.lstrip().startswith(bare):
-            return whole.lstrip()[len(bare) :]
-        return None
+        return begun[len(bare) :] if bare and begun[: len(bare)] == bare else None
 
     def is_exactly(self, whole: str) -> bool:
         """Return whether `whole` is the text, character by character."""
@@ -110,7 +108,3 @@ def _hash(digest: hashlib.blake2b, text: str) -> None:
     """Add a text to a hash piece by piece: the bytes of a large text at once would double its memory."""
     for at in range(0, len(text), _PART):
         digest.update(text[at : at + _PART].encode("utf-8", "surrogatepass"))
-
-
-def _plain(text: str) -> str:
-    return unicodedata.normalize("NFC", text.strip())

@@ -85,7 +85,7 @@ class LegacyDecoder(Decoder):
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the event in `frame`."""
-        if not frame.data.startswith(b"{") and frame.data.strip() == b"[DONE]":
+        if frame.data[:1] != b"{" and frame.data.strip() == b"[DONE]":
             self.complete = self._began
             return ()
         message = frame.json() if frame.event is None and frame.data else _message_of(frame)

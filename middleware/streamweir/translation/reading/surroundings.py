@@ -121,7 +121,7 @@ class Surroundings(TextReader, msgspec.Struct, eq=False, gc=False):
             return None, begin
         if tries_all:
             at = stop
-            if not data.endswith(self._last, begin, stop):  # behind the last text, blocks of another kind
+            if data[stop + self._end - 1 : stop] != self._last:  # other blocks are behind the last text
                 at = data.find(end, max(begin, data.rfind(before, begin, stop))) + size
             if (texts := self.texts_in(data[begin:at])) is not None:
                 return texts, at
@@ -139,13 +139,13 @@ class Surroundings(TextReader, msgspec.Struct, eq=False, gc=False):
 
     def first_run_in(self, data: bytes, begin: int = 0) -> tuple[list[str] | None, int]:
         """Return the texts of the blocks from `begin` on, and where the last of them ends."""
-        if not data.startswith(self.before, begin):
+        if data[begin : begin + self._begin] != self.before:
             return None, begin
         return self.run_in(data, begin, tries_all=True)
 
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of bytes that consist of such blocks; None for any other bytes."""
-        if not (data.startswith(self._first) and data.endswith(self._last)):
+        if data[: self._begin + 1] != self._first or data[self._end - 1 :] != self._last:
             return None
         strings = data[self._begin : self._end]
         try:
