@@ -117,9 +117,6 @@ class ClientConnection:
         del head, protocol
         return None
 
-    def cork(self, is_corked: bool) -> None:
-        """Start to collect sent bytes, or stop and send the collected bytes in one piece."""
-
     def watch(self, listener: Callable[[], None] | None) -> bool:
         """Register `listener` to be called when the client has left, or at once if it has.
 

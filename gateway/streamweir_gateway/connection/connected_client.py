@@ -36,10 +36,6 @@ class ConnectedClient(AsgiClient):
         """Return the number of bytes that the client has not taken."""
         return self._connection.unsent()
 
-    def cork(self, is_corked: bool) -> None:
-        """Start to collect sent bytes, or stop and send them."""
-        self._connection.cork(is_corked)
-
     def break_off(self) -> bool:
         """Close the connection within the body when the exchange is over."""
         return self._connection.break_off(resets=False)

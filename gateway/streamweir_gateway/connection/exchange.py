@@ -78,9 +78,9 @@ class HttpExchange(ClientConnection):
 
     __slots__ = (
         "_body",
-        "_corked",
         "_expects_continue",
         "_has_news",
+        "_head",
         "_is_broken_off",
         "_is_streaming",
         "_is_switched",
@@ -111,7 +111,8 @@ class HttpExchange(ClientConnection):
         self._is_streaming = False  # a piece of the body is a chunk, and may come at any time
         self._has_news = False
         self._news: asyncio.Event | None = None  # made when something waits: it takes 700 bytes
-        self._corked: list[bytes] | None = None
+        self._head = b""
+        """The head of the response, until it is sent together with the first piece of the body."""
         self._listener: Callable[[], None] | None = None
 
     @property
@@ -129,6 +130,8 @@ class HttpExchange(ClientConnection):
             logger.exception("the application failed")
         finally:
             is_answered = self._is_answered()
+            if not is_answered:
+                self._write(b"")  # a head without a piece
             if is_due and not is_answered:
                 logger.error("the application ended before its response")
             self._server.on_return(self, is_answered=is_answered)
@@ -258,12 +261,6 @@ class HttpExchange(ClientConnection):
         if not self.is_lost and not self._server.flow.is_writing_paused:
             self._write(self._response.interim(status, headers))
 
-    def cork(self, is_corked: bool) -> None:
-        """Start to collect written bytes, or stop and write them. Each separate write would be a packet."""
-        corked, self._corked = self._corked, [] if is_corked else None
-        if corked and not self.is_lost:
-            self._server.transport.write(b"".join(corked))
-
     def watch(self, listener: Callable[[], None] | None) -> bool:
         """Register `listener` to be called when the client has left, which is noticed only during reading."""
         self._listener = listener
@@ -300,7 +297,7 @@ class HttpExchange(ClientConnection):
 
     def _start(self, message: Message) -> None:
         self._expects_continue = False
-        head = self._response.start(
+        self._head = self._response.start(
             message["status"],
             message.get("headers", ()),
             date=self._server.date(),
@@ -308,17 +305,15 @@ class HttpExchange(ClientConnection):
         )
         self.keep_alive = self._response.keep_alive
         self._is_streaming = self._response.framing is BodyFraming.CHUNKED
-        self._write(head)
 
     def _end(self) -> None:
         self._is_streaming = False
-        if self._corked is not None:
-            self.cork(False)
         self._notify()
         self._server.on_response_end(self)
 
     def _write(self, data: bytes) -> None:
-        if self._corked is not None:
-            self._corked.append(data)
-        elif data:
+        """Write bytes, after the head if that is still to be sent: each separate write would be a packet."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        if data:
             self._server.transport.write(data)

@@ -313,12 +313,11 @@ class RelayExchange:
 
     async def _send_beginning(self, response: TransportResponse, headers: Headers) -> bool:
         """Send the headers with the part of the body that has arrived; return whether that was all."""
-        self._connection.cork(True)
-        try:
-            await self._out.begin(response.status, headers)
-            return response.body.is_ready and await self._send_piece(response)
-        finally:
-            self._connection.cork(False)
+        await self._out.begin(response.status, headers)
+        if response.body.is_ready:
+            return await self._send_piece(response)
+        await self._out.send(b"")  # the headers do not wait for the body
+        return False
 
     async def _send_piece(self, response: TransportResponse) -> bool:
         """Send the part of the body that has arrived, or wait for the next; return whether that was all.

@@ -42,10 +42,6 @@ class ClientPort(Protocol):
         """Return how many bytes the client has not taken yet; None if the server does not know."""
         return None
 
-    def cork(self, is_corked: bool) -> None:
-        """Collect pieces from `cork(True)` to `cork(False)`, then send them as one."""
-        del is_corked
-
     def break_off(self) -> bool:
         """Close the connection within the body once the exchange is over; bytes that the client has not read
         are not lost.

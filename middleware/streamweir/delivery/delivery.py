@@ -338,19 +338,15 @@ class Delivery:
         self.bytes += len(data)
 
     async def _start(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> None:
-        """Send headers and first piece in one packet, because two packets would cost twice as much."""
+        """Send headers and first piece, even an empty one: a server may hold the headers until it comes."""
         self.is_started = True
-        self.client.cork(True)
-        try:
-            headers = self._whole_headers
-            if headers is None:
-                headers = self._headers() + self._extra_headers
-            if self.watcher is not None:
-                self.watcher.response_started(self.status, headers)
-            await self.client.send_start(self.status, headers)
-            await self._send_body(data, more=more, is_heartbeat=is_heartbeat)
-        finally:
-            self.client.cork(False)
+        headers = self._whole_headers
+        if headers is None:
+            headers = self._headers() + self._extra_headers
+        if self.watcher is not None:
+            self.watcher.response_started(self.status, headers)
+        await self.client.send_start(self.status, headers)
+        await self._send_body(data, more=more, is_heartbeat=is_heartbeat)
 
     def _send_body(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> Awaitable[None]:
         """Send a piece of the body, and tell the watcher. This is no coroutine function; see `AsgiClient`."""
