@@ -192,7 +192,7 @@ def _is_one_file(first: str, second: str) -> bool:
 
 def _patience(translator: Translator) -> float | None:
     """Return the seconds for which no bytes may arrive from now on; None: no limit."""
-    clock = StreamClock(translator, now=0.0)
+    clock = StreamClock(source=translator, began=0.0)
     clock.last_read = 0.0
     seconds, due = clock.next_due()
     return None if due is None else seconds

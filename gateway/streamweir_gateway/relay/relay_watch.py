@@ -72,7 +72,7 @@ class RelayWatch(Watched):
         """The time at which a task that has not noticed its interruption is interrupted again."""
         self._answer = _Answer()
         self._clock = StreamClock(
-            self._answer, now=time.monotonic() - seconds, timeouts=timeouts, write=timeouts.write
+            source=self._answer, began=time.monotonic() - seconds, timeouts=timeouts, write=timeouts.write
         )
         self._watcher: asyncio.Task[None] | None = None
 

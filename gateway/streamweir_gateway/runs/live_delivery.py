@@ -71,7 +71,7 @@ class LiveDelivery(Delivery):
     def __init__(
         self, endpoint: Endpoint, incoming: Incoming, *, client: ClientPort, run: RunSupervisor
     ) -> None:
-        clock = StreamClock(now=time.monotonic(), heartbeat=endpoint.config.heartbeat)
+        clock = StreamClock(began=time.monotonic(), heartbeat=endpoint.config.heartbeat)
         super().__init__(client, clock)
         self._endpoint = endpoint
         self._incoming = incoming

@@ -101,7 +101,7 @@ class ResponseInterceptor:
         self._undecided: SniffedResponse | None = None
         self._passes = False
         now = time.monotonic()
-        self._clock = StreamClock(now=now, timeouts=options.timeouts, heartbeat=options.heartbeat)
+        self._clock = StreamClock(began=now, timeouts=options.timeouts, heartbeat=options.heartbeat)
         self._clock.asked, self._clock.is_closed = now, True
         self._client_port = AsgiClient(receive, send)
         self._scheduler: GroupScheduler

@@ -183,7 +183,7 @@ class StreamAttempt:
         """Return the latest end of the wait that begins now, and the clock that ends it."""
         now = self._waits.now()
         if self._clock is None:
-            self._clock = StreamClock(now=now, timeouts=self._timeouts)
+            self._clock = StreamClock(began=now, timeouts=self._timeouts)
             self._clock.asked = now
         self._clock.source = self._reader
         self._clock.last_read = now

@@ -75,7 +75,7 @@ class EventSending:
         self._owns_collector = owns_collector
         self._reads_messages = self._translator.speaks != "standard"
         """A dict without the standard's shape is a message of the dialect `speaks`; False: it is an event."""
-        self.clock = StreamClock(self._translator, now=time.monotonic(), heartbeat=heartbeat)
+        self.clock = StreamClock(source=self._translator, began=time.monotonic(), heartbeat=heartbeat)
         self._taken_at = self.clock.began
         """The time when the last item came. From then until the item is sent, this process counts as busy."""
         self._parts: ReadParts | None = None

@@ -22,6 +22,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.options.timeouts import NO_TIMEOUTS
 
@@ -73,45 +75,23 @@ class Durations(Protocol):
         """Between two reads while a person is asked."""
 
 
-class StreamClock:
+class StreamClock(msgspec.Struct, eq=False, kw_only=True):
     """The clocks of one stream, or of one side of it (source or client)."""
 
-    __slots__ = (
-        "_unsent",
-        "asked",
-        "began",
-        "heartbeat",
-        "is_busy",
-        "is_closed",
-        "last_read",
-        "last_write",
-        "source",
-        "timeouts",
-        "write",
-        "writing_since",
-    )
-
-    def __init__(
-        self,
-        source: Evidence | None = None,
-        *,
-        now: float,
-        timeouts: Durations = NO_TIMEOUTS,
-        heartbeat: float | None = None,
-        write: float | None = None,
-    ) -> None:
-        self.source = source
-        self.timeouts = timeouts
-        self.heartbeat = heartbeat
-        self.write = write
-        self.began = self.last_write = now
-        self.asked: float | None = None
-        self.last_read: float | None = None
-        self.is_busy = False
-        self.writing_since: float | None = None
-        self.is_closed = False
-        self._unsent: tuple[float, int | None] | None = None
-        """The write that `note_unsent` was last called for, and its bytes that the client had not read."""
+    began: float
+    source: Evidence | None = None
+    timeouts: Durations = NO_TIMEOUTS
+    heartbeat: float | None = None
+    write: float | None = None
+    asked: float | None = None
+    last_read: float | None = None
+    last_write: float | None = None
+    """When bytes were last written for the client; None: since `began` there were none."""
+    is_busy: bool = False
+    writing_since: float | None = None
+    is_closed: bool = False
+    _unsent: tuple[float, int | None] | None = None
+    """The write that `note_unsent` was last called for, and its bytes that the client had not read."""
 
     def begin_writing(self, write: float | None) -> float:
         """Set the seconds for which the client may fail to read.
@@ -208,7 +188,9 @@ def _waits(clock: StreamClock) -> bool:
 
 def _silent_since(clock: StreamClock) -> float | None:
     is_writing = clock.is_busy or clock.writing_since is not None
-    return None if is_writing or clock.is_closed else clock.last_write
+    if is_writing or clock.is_closed:
+        return None
+    return clock.began if clock.last_write is None else clock.last_write
 
 
 _TABLE: Final = (

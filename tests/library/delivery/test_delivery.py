@@ -90,7 +90,7 @@ class Told(Source):
 
 
 def delivery_to(client: ClientPort, translator: Translator, **clock: Any) -> PlainDelivery:
-    delivery = PlainDelivery(client, StreamClock(now=time.monotonic(), **clock))
+    delivery = PlainDelivery(client, StreamClock(began=time.monotonic(), **clock))
     delivery.sink = translator.writer
     return delivery
 

@@ -22,7 +22,7 @@ def limits(**seconds: float) -> Timeouts:
 
 
 def clock(source: Source | None = None, facts: dict[str, Any] | None = None, **options: Any) -> StreamClock:
-    made = StreamClock(source, now=100.0, **options)
+    made = StreamClock(source=source, began=100.0, **options)
     for name, value in (facts or {}).items():
         setattr(made, name, value)
     return made
@@ -131,7 +131,7 @@ def test_next_look_is_never_later_than_an_entry(
     """Facts change while the shell sleeps; at each look, no entry has run out before."""
     source = Source()
     timeouts = Timeouts(connect=None, first_event=first_event, idle=idle, total=total)
-    watched = StreamClock(source, now=0.0, timeouts=timeouts, heartbeat=heartbeat)
+    watched = StreamClock(source=source, began=0.0, timeouts=timeouts, heartbeat=heartbeat)
     now, look = 0.0, watched.next_look(0.0)
     for pause, happening in [*happenings, (30, "close")]:
         while look <= now + pause:

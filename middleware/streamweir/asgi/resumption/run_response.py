@@ -60,7 +60,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
         status: int = 200,
         content_type: str = "",
     ) -> None:
-        clock = StreamClock(now=time.monotonic(), heartbeat=heartbeat)
+        clock = StreamClock(began=time.monotonic(), heartbeat=heartbeat)
         super().__init__(_RunClient(client, send), clock, request_id=reader.about.request_id)
         self.status = status
         self._given = [(b"content-type", content_type.encode("latin-1"))]
