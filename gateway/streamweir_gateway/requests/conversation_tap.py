@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import msgspec
 
@@ -77,11 +76,10 @@ class ConversationTap(SettlingTap):
     def write(self, event: Event, stamp: Stamp) -> None:
         """Note the conversation that an event names. If the event is a question, keep it or drop it."""
         del stamp
-        kind = type(event)
-        if event.meta or kind is SessionStart:
+        if event.meta or type(event) is SessionStart:
             self._take_thread(event)
-        if kind is Interaction and self._answers:
-            self._take_interaction(cast("Interaction", event))
+        if self._answers and type(event) is Interaction:
+            self._take_interaction(event)
 
     @property
     def is_shared(self) -> bool:

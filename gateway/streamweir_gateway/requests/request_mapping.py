@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -247,7 +247,7 @@ class _Mapped(RequestMapping):
         if self._overlay is not None:
             target = target._replace(overlay=self._overlay_of(self._overlay, writing.around))
         extra = request.get("extra", {}) if same else {}
-        plan = plan_request(request, target, extra=extra, new_id=writing.ids())
+        plan = plan_request(request, target, extra=extra, new_id=writing.ids().__next__)
         if plan.unused and self._dropped is not None:
             self._dropped.report(writing.incoming.answers, dialect.name, plan.unused)
         tap = self._tap(writing, request, destination, writer)
@@ -354,17 +354,12 @@ class _Writing(msgspec.Struct, eq=False):
             return restored
         return replace(restored, request=without_unproven_reasoning(restored.request))
 
-    def ids(self) -> Callable[[], str]:
-        """Return a function that makes ids. It makes equal ids for each upstream."""
-        given = itertools.count()
-
-        def new_id() -> str:
-            index = next(given)
-            while index >= len(self._ids):
+    def ids(self) -> Iterator[str]:
+        """Yield new ids, the same for each upstream."""
+        for index in itertools.count():
+            if index == len(self._ids):
                 self._ids.append(self.new_id())
-            return self._ids[index]
-
-        return new_id
+            yield self._ids[index]
 
 
 class _Templated(RequestMapping):

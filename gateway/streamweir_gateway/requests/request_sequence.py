@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from streamweir.optional_json import json_or
 from streamweir.requests.wire_body import JSON_TYPE, filled, wire_body
-from streamweir.requests.written import Written
+from streamweir.requests.written import NOTHING, Written
 from streamweir_gateway.upstream.prepared_head import media_types_of
 from streamweir_gateway.upstream.request import UpstreamRequest, WrittenHead
 
@@ -71,7 +71,7 @@ class RequestSequence:
 
 
 def whole_request(
-    base: UpstreamRequest, written: Written, taken: Mapping[str, str] | None = None
+    base: UpstreamRequest, written: Written, taken: Mapping[str, str] = NOTHING
 ) -> UpstreamRequest:
     """Return a request in the form in which it is sent.
 
@@ -80,12 +80,11 @@ def whole_request(
         written: the request to send.
         taken: the values from answers to earlier requests, by name.
     """
-    known = taken or {}
-    body = wire_body(written, known)
+    body = wire_body(written, taken)
     return UpstreamRequest(
         written.method,
         base.origin,
-        _target(base.target, written, known),
+        _target(base.target, written, taken),
         whole_headers(base.headers, written, body.media_type, base.prepared),
         body.data,
         prepared=base.prepared,

@@ -81,7 +81,8 @@ def kept_answer(offer: Offer, stream: StreamNormalizer) -> KeptAnswer | None:
 
 def _shared(offer: Offer) -> ConversationTap | None:
     """Return the tap that shares the conversation with replicas; None without replicas."""
-    return offer.tap if offer.tap is not None and offer.tap.is_shared else None
+    tap = offer.tap
+    return tap if tap is not None and tap.is_shared else None
 
 
 def _open_recorder(offer: Offer, stream: StreamNormalizer) -> TurnRecorder | None:

@@ -24,7 +24,7 @@ from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.trace_context import settled_trace_context
 from streamweir_gateway.requests.offers import Offer
-from streamweir_gateway.responses.front_door import FrontDoor, Opening, new_response_id
+from streamweir_gateway.responses.front_door import Opening, new_response_id
 from streamweir_gateway.responses.response_keeper import ResponseKeeper
 from streamweir_gateway.runs.broken_off import BrokenOff
 from streamweir_gateway.runs.client_gone import ClientGone
@@ -150,31 +150,23 @@ class Proxy:
     ) -> PreparedRequest:
         """Return the request with a body written for each upstream, and with the keeper of its response."""
         endpoint = self._endpoint
-        offers: Mapping[Destination, Offer]
+        mapping, door = endpoint.mapping, endpoint.front_door
+        offers: Mapping[Destination, Offer] = endpoint.plain_offers
         keeper: ResponseKeeper | None = None
-        if endpoint.front_door is None:
-            offers = await _offers(endpoint, incoming, body)
-        else:
-            incoming, offers, keeper = await self._opened(endpoint.front_door, scope, incoming, body)
+        try:
+            if door is not None and door.serves(incoming):
+                opening = self._opening(scope, incoming)
+                opened = await door.open(incoming, body.data, endpoint.destinations, opening)
+                incoming, offers, keeper = opened.incoming, opened.offers, opened.keeper
+            elif mapping is not None:
+                offers = await mapping.offers(incoming, body.data, endpoint.destinations)
+        except RequestError as error:
+            raise refused(error) from None
         if incoming.names.hides_usage and not any(offer.asks_for_usage for offer in offers.values()):
             incoming = replace(incoming, names=incoming.names._replace(hides_usage=False))
         if (first := next(iter(offers))) is not endpoint.destinations[0]:
             request = first.request(incoming)
         return PreparedRequest(incoming, request, body, offers, keeper=keeper)
-
-    async def _opened(
-        self, door: FrontDoor, scope: Scope, incoming: Incoming, body: RequestBody
-    ) -> tuple[Incoming, Mapping[Destination, Offer], ResponseKeeper | None]:
-        """Return the request, the offer for each upstream, and the keeper of the response, if any."""
-        endpoint = self._endpoint
-        if not door.serves(incoming):
-            return incoming, await _offers(endpoint, incoming, body), None
-        opening = self._opening(scope, incoming)
-        try:
-            opened = await door.open(incoming, body.data, endpoint.destinations, opening)
-        except RequestError as error:
-            raise refused(error) from None
-        return opened.incoming, opened.offers, opened.keeper
 
     def _opening(self, scope: Scope, incoming: Incoming) -> Opening:
         del scope
@@ -207,16 +199,6 @@ class Proxy:
     def _check_draining(self) -> None:
         if self._streams.draining:
             raise Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
-
-
-async def _offers(endpoint: Endpoint, incoming: Incoming, body: RequestBody) -> Mapping[Destination, Offer]:
-    """Return the offer for each upstream, made from the client's body."""
-    if endpoint.mapping is None:
-        return endpoint.plain_offers
-    try:
-        return await endpoint.mapping.offers(incoming, body.data, endpoint.destinations)
-    except RequestError as error:
-        raise refused(error) from None
 
 
 def refused(error: RequestError) -> Refusal:
