@@ -110,11 +110,9 @@ class SSEParser:
         if self._head is not None and data and not self._head and data[0] != BOM[0]:
             self._head = None  # no byte order mark
             self._is_open = False
-        alone = self.only_frame(data)
-        if alone is not None:
-            return (alone,)
         if self.keeps_raw:
-            return self._feed_raw(data)
+            alone = self.only_frame(data)
+            return self._feed_raw(data) if alone is None else (alone,)
         if self._is_open or data[-2:] != _BLANK_LINE or CR in data:
             self._is_open = True
             return self._feed(data)
