@@ -68,7 +68,7 @@ class DirectExchange:
         "on_lost",
     )
 
-    state = ResponseState.EXPECTED
+    state: ResponseState = "expected"
 
     def __init__(
         self, server: DirectConnection, head: RequestHead, *, client: Address | None, local: Address | None

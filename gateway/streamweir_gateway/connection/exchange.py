@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope
 from streamweir_gateway.connection.client_connection import ClientConnection, SwitchedProtocol
 from streamweir_gateway.connection.flow_control import FlowControl
 from streamweir_gateway.connection.request_parser import RequestHead
-from streamweir_gateway.connection.response_encoder import BodyFraming, ResponseEncoder, ResponseState, chunk
+from streamweir_gateway.connection.response_encoder import ResponseEncoder, ResponseState, chunk
 from streamweir_gateway.connection.sending_queue import reset, unsent_by_system
 
 __all__ = ["HttpExchange", "ServerConnection"]
@@ -151,7 +151,7 @@ class HttpExchange(ClientConnection):
     def end_request(self, *, keep_alive: bool) -> None:
         """Note that the request is complete."""
         self._is_whole = True
-        self.keep_alive = keep_alive and self.state is ResponseState.EXPECTED
+        self.keep_alive = keep_alive and self.state == "expected"
         self._notify()
 
     def take_whole(self, body: bytes, *, keep_alive: bool) -> None:
@@ -207,7 +207,7 @@ class HttpExchange(ClientConnection):
                 self._write(
                     self._response.body(message.get("body", b""), more=message.get("more_body", False))
                 )
-                if self._response.state is ResponseState.COMPLETE:
+                if self._response.state == "complete":
                     self._end()
             case "http.response.start":
                 self._start(message)
@@ -245,7 +245,7 @@ class HttpExchange(ClientConnection):
     def break_off(self, *, resets: bool) -> bool:
         """Close when the application ends; at once if only a reset shows the client that it is incomplete."""
         self._is_broken_off = True
-        if resets and self._response.framing is BodyFraming.UNTIL_CLOSE:
+        if resets and self._response.framing == "until_close":
             self.abort()
         return True
 
@@ -279,10 +279,10 @@ class HttpExchange(ClientConnection):
 
     def _is_answered(self) -> bool:
         """Return whether no response is due any more."""
-        return self._response.state is ResponseState.COMPLETE or self.is_lost or self._is_switched
+        return self._response.state == "complete" or self.is_lost or self._is_switched
 
     def _is_over(self) -> bool:
-        return self.is_lost or self._response.state is ResponseState.COMPLETE
+        return self.is_lost or self._response.state == "complete"
 
     def _notify(self) -> None:
         self._has_news = True
@@ -304,7 +304,7 @@ class HttpExchange(ClientConnection):
             keep_alive=self.keep_alive,
         )
         self.keep_alive = self._response.keep_alive
-        self._is_streaming = self._response.framing is BodyFraming.CHUNKED
+        self._is_streaming = self._response.framing == "chunked"
 
     def _end(self) -> None:
         self._is_streaming = False

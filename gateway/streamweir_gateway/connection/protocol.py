@@ -25,8 +25,6 @@ from streamweir_gateway.connection.exchange import HttpExchange
 from streamweir_gateway.connection.flow_control import FlowControl
 from streamweir_gateway.connection.request_clock import RequestClock
 from streamweir_gateway.connection.request_parser import RequestHead, RequestParser, RequestRefused
-from streamweir_gateway.connection.request_state import RequestState
-from streamweir_gateway.connection.response_encoder import ResponseState
 from streamweir_gateway.connection.scope import Address, address_of, http_scope, shared
 from streamweir_gateway.connection.server_context import ServerContext
 
@@ -115,7 +113,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse requests, unless the connection accepts no more requests."""
-        if self._closing is not None or self._parser.state is RequestState.STOPPED:
+        if self._closing is not None or self._parser.state == "stopped":
             self.flow.discard(len(data))
             return
         try:
@@ -132,9 +130,9 @@ class HttpProtocol(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Let a response that can still be sent finish; else close the connection."""
         running = self._running
-        if running is None or self._closing is not None or self._parser.state is not RequestState.WHOLE:
+        if running is None or self._closing is not None or self._parser.state != "whole":
             return False
-        if running.state is not ResponseState.EXPECTED:
+        if running.state != "expected":
             return False
         running.keep_alive = False
         self._closing = ClosingConnection(self.transport, ClosePhase.HALF_CLOSED)
@@ -168,7 +166,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def expire(self) -> None:
         """Close the connection, because it has been idle for too long."""
-        if self._parser.state is RequestState.IDLE:
+        if self._parser.state == "idle":
             self._close()
 
     def give_way(self) -> bool:
@@ -316,7 +314,7 @@ class HttpProtocol(asyncio.Protocol):
         self._context.tasks.discard(exchange.task)
         if is_answered:
             return
-        if exchange.state is ResponseState.EXPECTED:
+        if exchange.state == "expected":
             self.transport.write(self._refusal("INTERNAL"))
         self._running = None
         self._close()
@@ -342,9 +340,9 @@ class HttpProtocol(asyncio.Protocol):
 
     def _overdue(self) -> None:
         """Refuse a request that has not arrived completely in time."""
-        if self._parser.state is RequestState.IDLE:
+        if self._parser.state == "idle":
             self._close()
-        elif self._parser.state is RequestState.HEAD and self._running is not None:
+        elif self._parser.state == "head" and self._running is not None:
             self._take_no_more()
         else:
             self._refuse("BAD_REQUEST")
@@ -356,9 +354,9 @@ class HttpProtocol(asyncio.Protocol):
         closed. If a response has begun the connection is only closed, because a refusal would become part of
         the response.
         """
-        running, is_body = self._running, self._parser.state is RequestState.BODY
+        running, is_body = self._running, self._parser.state == "body"
         self._clock.stop()
-        if running is not None and running.state is ResponseState.EXPECTED:
+        if running is not None and running.state == "expected":
             if running is self._receiving and is_body:
                 self._parser.stop()
                 running.refuse(code)
@@ -395,5 +393,5 @@ class HttpProtocol(asyncio.Protocol):
             self._closing = ClosingConnection(self.transport, ClosePhase.LINGERING)
 
 
-_BETWEEN: Final = (RequestState.IDLE, RequestState.WHOLE)
-_COMING: Final = (RequestState.HEAD, RequestState.BODY)
+_BETWEEN: Final = ("idle", "whole")
+_COMING: Final = ("head", "body")

@@ -15,7 +15,7 @@ from streamweir_gateway.connection.limits import RequestLimits
 from streamweir_gateway.connection.repeated_headers import RepeatedHeaders, repeated_headers
 from streamweir_gateway.connection.repeated_lengths import RepeatedLengths
 from streamweir_gateway.connection.request_line import is_whole_line, origin_form, parsable
-from streamweir_gateway.connection.request_state import TRANSITIONS, RequestEvent, RequestState
+from streamweir_gateway.connection.request_state import TRANSITIONS, RequestState
 from streamweir_gateway.connection.request_validation import is_acceptable
 from streamweir_gateway.remembered_headers import HeaderMemory, memo_of
 
@@ -139,7 +139,7 @@ class RequestParser:
     )
 
     def __init__(self, receiver: RequestReceiver, limits: RequestLimits) -> None:
-        self.state = RequestState.IDLE
+        self.state: RequestState = "idle"
         self.body_bytes = 0
         self.has_handshake = False
         self._receiver = receiver
@@ -163,17 +163,17 @@ class RequestParser:
         if self.has_handshake:
             self._receiver.on_early_bytes(data)
             return
-        if self.state is RequestState.IDLE:
+        if self.state == "idle":
             if self._takes_repeated(data):
                 return
-            self.state = TRANSITIONS[self.state][RequestEvent.BEGIN]
+            self.state = TRANSITIONS[self.state]["begin"]
             self._begun = b""
             self._first = data
         self._parse_pieces(data if self._begun is None else self._beginning(self._begun + data))
 
     def _parse_pieces(self, data: bytes) -> None:
         rest: bytes | memoryview = data
-        while rest and self.state is not RequestState.STOPPED:
+        while rest and self.state != "stopped":
             if self.has_handshake:
                 self._receiver.on_early_bytes(bytes(rest))
                 return
@@ -194,18 +194,18 @@ class RequestParser:
             return False
         method, target, headers, body = found
         same = repeated if isinstance(repeated, RepeatedHeaders) else None
-        self.state = RequestState.WHOLE
+        self.state = "whole"
         head = RequestHead(method, target, "1.1", headers, repeated.keep_alive, repeated=same)
         self._receiver.on_whole_request(head, body)
         return True
 
     def answered(self) -> None:
         """Note that all complete requests have been answered."""
-        self.state = TRANSITIONS[self.state][RequestEvent.ANSWERED]
+        self.state = TRANSITIONS[self.state]["answered"]
 
     def stop(self) -> None:
         """Stop parsing: all later bytes are ignored."""
-        self.state = TRANSITIONS[self.state][RequestEvent.STOP]
+        self.state = TRANSITIONS[self.state]["stop"]
 
     def close(self) -> None:
         """Drop the references to the receiver and to llhttp's parser, which form a cycle with this object."""
@@ -230,7 +230,7 @@ class RequestParser:
 
     def _next_size(self) -> int:
         size = self._limits.header_bytes - self._overhead
-        if self.state is RequestState.BODY:
+        if self.state == "body":
             return max(size, SMALLEST_PIECE)
         if size <= 0:
             raise RequestRefused("REQUEST_TOO_LARGE")
@@ -265,7 +265,7 @@ class RequestParser:
                     raise RequestRefused("BAD_REQUEST") from None
                 case _:  # a fault of the gateway
                     raise
-        if self.state is not RequestState.HEAD and self.state is not RequestState.BODY:
+        if self.state not in ("head", "body"):
             self._parser = None  # it would take memory as long as the stream of the answer
         return None
 
@@ -279,7 +279,7 @@ class RequestParser:
     def _take_handshake(self, rest: bytes) -> None:
         """Begin and end a request that is a handshake; `rest` and all later bytes are not parsed."""
         self.has_handshake = True
-        self.state = TRANSITIONS[self.state][RequestEvent.HEAD_END]
+        self.state = TRANSITIONS[self.state]["head_end"]
         self.body_bytes = 0
         self._receiver.on_request(
             RequestHead("GET", self._target, "1.1", self._headers, keep_alive=False, is_handshake=True)
@@ -309,8 +309,8 @@ class RequestParser:
         """Begin another request, if another one is allowed."""
         if not self._receiver.takes_another():
             raise _NothingMore
-        if self.state in (RequestState.WHOLE, RequestState.IDLE):
-            self.state = TRANSITIONS[self.state][RequestEvent.BEGIN]
+        if self.state in ("whole", "idle"):
+            self.state = TRANSITIONS[self.state]["begin"]
         self._target = b""
         self._headers = []
 
@@ -335,7 +335,7 @@ class RequestParser:
             self._headers = [(b"host", host), *(header for header in self._headers if header[0] != b"host")]
         if parser.should_upgrade():
             return
-        self.state = TRANSITIONS[self.state][RequestEvent.HEAD_END]
+        self.state = TRANSITIONS[self.state]["head_end"]
         self.body_bytes = 0
         keeps = version != "1.0" and parser.should_keep_alive()
         repeated = repeated_headers(first, self._headers, keep_alive=keeps)
@@ -373,13 +373,13 @@ class RequestParser:
         self.body_bytes += len(piece)
         self._overhead -= len(piece)
         self._receiver.on_body(piece)
-        if self.state is RequestState.STOPPED:
+        if self.state == "stopped":
             raise _NothingMore
 
     def on_message_complete(self) -> None:
         """End the request: the next byte belongs to another request."""
-        if self.state is RequestState.BODY:  # and it is not parsed again
-            self.state = TRANSITIONS[self.state][RequestEvent.BODY_END]
+        if self.state == "body":  # and it is not parsed again
+            self.state = TRANSITIONS[self.state]["body_end"]
             self._overhead = self.body_bytes = 0
             self._receiver.on_request_end()
 

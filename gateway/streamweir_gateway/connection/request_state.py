@@ -1,66 +1,61 @@
 """The states of the request that a connection receives.
 
-             BEGIN           HEAD_END          BODY_END
-    IDLE ----------> HEAD ----------> BODY ----------> WHOLE
+             begin           head_end          body_end
+    idle ----------> head ----------> body ----------> whole
       ^               ^                                | |
-      |               +------------ BEGIN -------------+ |
-      +--------------------- ANSWERED -------------------+
+      |               +------------ begin -------------+ |
+      +--------------------- answered -------------------+
 
-The state goes from WHOLE to HEAD if a request arrives while the previous one is being answered. STOP leads
-from every state to STOPPED, which is final.
+The state goes from whole to head if a request arrives while the previous one is being answered. The event
+stop leads from every state to stopped, which is final.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import IntEnum, auto
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 __all__ = ["TRANSITIONS", "RequestEvent", "RequestState"]
 
 
-class RequestState(IntEnum):
-    """The state of a request: the meaning of the next byte."""
+RequestState: TypeAlias = Literal["idle", "head", "body", "whole", "stopped"]
+"""The state of a request: the meaning of the next byte.
 
-    IDLE = auto()
-    """The next byte is the first byte of a request."""
-    HEAD = auto()
-    """The next byte belongs to the request line or a header."""
-    BODY = auto()
-    """The next byte belongs to the body, a chunk header or a trailer."""
-    WHOLE = auto()
-    """The next byte follows a whole request that is not answered yet."""
-    STOPPED = auto()
-    """The next byte is not parsed."""
+    idle      it is the first byte of a request
+    head      it belongs to the request line or a header
+    body      it belongs to the body, a chunk header or a trailer
+    whole     it follows a whole request that is not answered yet
+    stopped   it is not parsed
+"""
 
+RequestEvent: TypeAlias = Literal["begin", "head_end", "body_end", "answered", "stop"]
+"""The events that change the state.
 
-class RequestEvent(IntEnum):
-    """The events that change the state."""
+    begin      bytes have arrived after the previous request; they may be an empty line only
+    answered   all complete requests have been answered
+"""
 
-    BEGIN = auto()
-    """Bytes have arrived after the previous request; they may be an empty line only."""
-    HEAD_END = auto()
-    BODY_END = auto()
-    ANSWERED = auto()
-    """All complete requests have been answered."""
-    STOP = auto()
-
-
-_STOP: Final = {RequestEvent.STOP: RequestState.STOPPED}
+_STOP: Final[Mapping[RequestEvent, RequestState]] = {"stop": "stopped"}
 
 TRANSITIONS: Final[Mapping[RequestState, Mapping[RequestEvent, RequestState]]] = {
-    RequestState.IDLE: {RequestEvent.BEGIN: RequestState.HEAD, **_STOP},
-    RequestState.HEAD: {
-        RequestEvent.HEAD_END: RequestState.BODY,
-        RequestEvent.ANSWERED: RequestState.HEAD,
+    "idle": {"begin": "head", **_STOP},
+    "head": {
+        "head_end": "body",
+        "answered": "head",
         **_STOP,
     },
-    RequestState.BODY: {RequestEvent.BODY_END: RequestState.WHOLE, **_STOP},
-    RequestState.WHOLE: {
-        RequestEvent.BEGIN: RequestState.HEAD,
-        RequestEvent.ANSWERED: RequestState.IDLE,
+    "body": {"body_end": "whole", **_STOP},
+    "whole": {
+        "begin": "head",
+        "answered": "idle",
         **_STOP,
     },
-    RequestState.STOPPED: dict.fromkeys(RequestEvent, RequestState.STOPPED),
+    "stopped": {
+        "begin": "stopped",
+        "head_end": "stopped",
+        "body_end": "stopped",
+        "answered": "stopped",
+        **_STOP,
+    },
 }
 """The transitions. All other pairs of state and event are impossible, for any bytes from the client."""

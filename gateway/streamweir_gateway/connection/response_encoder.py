@@ -7,38 +7,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from enum import Enum, auto
 from http import HTTPStatus
 from itertools import chain
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from streamweir_gateway.connection.repeated_lines import RepeatedLines
 
 __all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "are_header_lines", "status_line"]
 
 
-class ResponseState(Enum):
-    """The part of the response that has to be sent next."""
+ResponseState: TypeAlias = Literal["expected", "started", "complete"]
+"""The part of the response that has to be sent next.
 
-    EXPECTED = auto()
-    """The headers have to be sent next."""
-    STARTED = auto()
-    """A piece of the body has to be sent next."""
-    COMPLETE = auto()
-    """The response has been sent."""
+    expected   the headers
+    started    a piece of the body
+    complete   nothing: the response has been sent
+"""
 
+BodyFraming: TypeAlias = Literal["chunked", "length", "until_close", "empty"]
+"""The way in which the end of the body is marked.
 
-class BodyFraming(Enum):
-    """The way in which the end of the body is marked."""
-
-    CHUNKED = auto()
-    LENGTH = auto()
-    """The `Content-Length` header gives the length."""
-    UNTIL_CLOSE = auto()
-    """The connection ends with the body, because HTTP/1.0 has no chunks."""
-    NONE = auto()
-    """The response has no body: HEAD, 204, 304."""
-
+    chunked       by an empty chunk
+    length        by the length in the `Content-Length` header
+    until_close   by the end of the connection, because HTTP/1.0 has no chunks
+    empty         the response has no body: HEAD, 204, 304
+"""
 
 _STATUS_LINES: Final = {
     status.value: b"HTTP/1.1 %d %s\r\n" % (status, status.phrase.encode("ascii")) for status in HTTPStatus
@@ -73,8 +66,8 @@ class ResponseEncoder:
     keep_alive: bool
 
     def __init__(self, method: str, version: str) -> None:
-        self.state = ResponseState.EXPECTED
-        self.framing = BodyFraming.NONE
+        self.state: ResponseState = "expected"
+        self.framing: BodyFraming = "empty"
         self._method = method
         self._version = version
 
@@ -90,7 +83,7 @@ class ResponseEncoder:
         Raises:
             RuntimeError: the head was sent already, or a header is invalid.
         """
-        if self.state is not ResponseState.EXPECTED:
+        if self.state != "expected":
             raise RuntimeError("the response has started")
         pairs = [*headers]
         fields, closes = dict(pairs), False
@@ -105,11 +98,11 @@ class ResponseEncoder:
             _REPEATED.note(pairs, fields, known)
         lines = [status_line(status), b"" if b"date" in fields else date, known]
         self._settle_framing(status, fields.get(b"content-length"))
-        self.state = ResponseState.STARTED
+        self.state = "started"
         self.keep_alive = keep_alive and not closes
         if not keep_alive and not closes:
             lines.append(b"connection: close\r\n")
-        if self.framing is BodyFraming.CHUNKED:
+        if self.framing == "chunked":
             lines.append(b"transfer-encoding: chunked\r\n")
         lines.append(b"\r\n")
         return b"".join(lines)
@@ -120,7 +113,7 @@ class ResponseEncoder:
         Raises:
             RuntimeError: a header is invalid.
         """
-        if self.state is not ResponseState.EXPECTED or self._version == "1.0":
+        if self.state != "expected" or self._version == "1.0":
             return b""
         return b"".join((status_line(status), _header_lines(list(headers)), b"\r\n"))
 
@@ -130,23 +123,23 @@ class ResponseEncoder:
         Raises:
             RuntimeError: no body is allowed here, or the body does not match `Content-Length`.
         """
-        if self.state is not ResponseState.STARTED:
+        if self.state != "started":
             raise RuntimeError("the response has not started, or it is complete")
-        if self.framing is BodyFraming.LENGTH:
+        if self.framing == "length":
             self._count(len(data), more=more)
         if not more:
-            self.state = ResponseState.COMPLETE
-        if self.framing is BodyFraming.CHUNKED:
+            self.state = "complete"
+        if self.framing == "chunked":
             return chunk(data) if more else chunk(data) + _LAST_CHUNK
-        return b"" if self.framing is BodyFraming.NONE else data
+        return b"" if self.framing == "empty" else data
 
     def _settle_framing(self, status: int, length: bytes | None) -> None:
         if self._method == "HEAD" or status in (204, 304):
-            self.framing = BodyFraming.NONE
+            self.framing = "empty"
         elif length is not None:
-            self.framing, self._left = BodyFraming.LENGTH, int(length)
+            self.framing, self._left = "length", int(length)
         else:
-            self.framing = BodyFraming.UNTIL_CLOSE if self._version == "1.0" else BodyFraming.CHUNKED
+            self.framing = "until_close" if self._version == "1.0" else "chunked"
 
     def _count(self, size: int, *, more: bool) -> None:
         self._left -= size

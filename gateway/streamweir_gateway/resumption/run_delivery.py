@@ -11,7 +11,7 @@ from typing import Final
 from streamweir.delivery.client_port import ClientPort
 from streamweir.delivery.stored_run import StoredRunDelivery
 from streamweir.errors import ErrorInfo
-from streamweir.failures.ending import Ending, FailureFacts
+from streamweir.failures.ending import FailureFacts
 from streamweir.http.headers import Headers
 from streamweir.runs.handles import Position
 from streamweir.runs.run_reader import RunReader
@@ -170,7 +170,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         if self._is_first and self._made_here is not None and self._made_here.refusal is not None:
             raise self._made_here.refusal
         first = self.reader.first_of
-        if first is not None and self._ending(self._feed.error) in (Ending.REFUSAL, Ending.ENVELOPE):
+        if first is not None and self._ending(self._feed.error) in ("refusal", "envelope"):
             await first.forget()  # the client gets a status in place of a stream
             self._run_headers = []
         await super()._end()

@@ -192,13 +192,14 @@ class LiveDelivery(Delivery):
             BrokenOff: the server has to close the connection within the body.
         """
         try:
-            ending, response = Ending.END, None
+            ending: Ending = "end"
+            response: WholeResponse | None = None
             if error is not None or self._document:
                 ending = self._ending(error)
                 response = self._whole_response(ending, error, failure)
             if response is not None:
                 await self.answer(response)
-            elif ending is Ending.BREAK:
+            elif ending == "break":
                 await self._break_off()
             else:
                 await super().finish(error, failure)
@@ -241,7 +242,7 @@ class LiveDelivery(Delivery):
         return is_own and self._endpoint.asks_by_body(self._incoming)
 
     def _ending(self, error: ErrorInfo | None) -> Ending:
-        return Ending.END if error is None else ending_of(self._facts(error), self._endpoint.failures)
+        return "end" if error is None else ending_of(self._facts(error), self._endpoint.failures)
 
     def _facts(self, error: ErrorInfo | None) -> FailureFacts:
         """Return the facts that decide how the response ends."""
@@ -266,10 +267,10 @@ class LiveDelivery(Delivery):
             if self._answer is not None:
                 return WholeResponse(self._answer.status, self._document_headers(document), document)
         known = failure if failure is not None and error is not None and failure.code == error.code else error
-        if known is None or error is None or ending not in (Ending.REFUSAL, Ending.ENVELOPE):
+        if known is None or error is None or ending not in ("refusal", "envelope"):
             return None
         info = replace(error, status=known.status)
-        if ending is Ending.REFUSAL and (refusal := self.outcome.refusal) is not None:
+        if ending == "refusal" and (refusal := self.outcome.refusal) is not None:
             others = self._endpoint.forwarded_of(refusal.headers)
             return refusal_response(refusal, info, request_id=incoming.request_id, others=others)
         protocol = self._endpoint.dialects.to_write(incoming.answers)

@@ -260,9 +260,9 @@ class NormalizedStream(ResponseDelivery):
 
     async def _end_response(self) -> None:
         error, ending = self.translator.error, self._ending()
-        if ending is Ending.ENVELOPE and error is not None:
+        if ending == "envelope" and error is not None:
             await self.answer(self._envelope(self._failure or error))
-        elif ending is Ending.BREAK and self._can_break:
+        elif ending == "break" and self._can_break:
             await self.send_rest()
         else:
             await self.finish(error, self._failure)
@@ -270,9 +270,9 @@ class NormalizedStream(ResponseDelivery):
     def _ending(self) -> Ending:
         sink = self.sink
         if not isinstance(sink, VerbatimWriter):
-            return Ending.END
+            return "end"
         if self._can_break and not self.source_ended and sink.has_copied and self.passes_failures:
-            return Ending.BREAK  # the application has not ended its body, even if the stream is complete
+            return "break"  # the application has not ended its body, even if the stream is complete
         sent: Sent = "frames" if sink.has_copied else "heartbeats"
         return ending_of(
             FailureFacts(

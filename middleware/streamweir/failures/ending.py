@@ -3,20 +3,20 @@
     event                                          `sent`      a client that gets       any other client, or
                                                                copied frames            `failures: told`
     ────────────────────────────────────────────   ─────────   ──────────────────────   ────────────────────
-    no failure                                     any         END                      END
-    the upstream answered with an error status     nothing     REFUSAL                  END
-    no answer, HTML, an empty body, a redirect,    nothing     ENVELOPE                 END
+    no failure                                     any         end                      end
+    the upstream answered with an error status     nothing     refusal                  end
+    no answer, HTML, an empty body, a redirect,    nothing     envelope                 end
     a timeout or the drain before the first byte
-    the upstream's own error event, body ended     any         END                      END
-    the upstream's own error event, body broke     any         BREAK                    END
-    the body ended properly without the dialect's  frames      END                      END
+    the upstream's own error event, body ended     any         end                      end
+    the upstream's own error event, body broke     any         break                    end
+    the body ended properly without the dialect's  frames      end                      end
     own end
-    the body ended properly without the dialect's  heartbeats  BREAK                    END
+    the body ended properly without the dialect's  heartbeats  break                    end
     own end
-    the connection broke; a timeout, a limit,      frames or   BREAK                    END
+    the connection broke; a timeout, a limit,      frames or   break                    end
     the drain, a fault of ours                     heartbeats
 
-`END` writes the sink's bytes and ends the body properly. For a protocol that reports failures by status, and
+`end` writes the sink's bytes and ends the body properly. For a protocol that reports failures by status, and
 for a folded answer, the delivery still chooses the status.
 
 Source: the standard protocol 1.1, section 8 (the table of failures).
@@ -24,7 +24,6 @@ Source: the standard protocol 1.1, section 8 (the table of failures).
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streamweir.errors import ErrorInfo
@@ -41,17 +40,14 @@ _OF_THE_BODY: Final = frozenset({"UPSTREAM_TRUNCATED", "UPSTREAM_INVALID_RESPONS
 """The codes for a body that ended properly and is not a whole stream of its dialect."""
 
 
-class Ending(Enum):
-    """The ways in which a response can end."""
+Ending: TypeAlias = Literal["end", "refusal", "envelope", "break"]
+"""The ways in which a response can end.
 
-    END = auto()
-    """The body ends properly after the sink's bytes."""
-    REFUSAL = auto()
-    """The upstream's status is sent with a safe form of its body, in place of a stream."""
-    ENVELOPE = auto()
-    """The status of the error's code is sent with an envelope, in place of a stream."""
-    BREAK = auto()
-    """The connection is closed within the body, after the sink's bytes."""
+    end        the body ends properly after the sink's bytes
+    refusal    the upstream's status is sent with a safe form of its body, in place of a stream
+    envelope   the status of the error's code is sent with an envelope, in place of a stream
+    break      the connection is closed within the body, after the sink's bytes
+"""
 
 
 class FailureFacts(NamedTuple):
@@ -75,12 +71,12 @@ class FailureFacts(NamedTuple):
 def ending_of(facts: FailureFacts, failures: FailureMode) -> Ending:
     """Return how the response ends; see the table of this module."""
     if facts.error is None or not facts.copies or failures == "told":
-        return Ending.END
+        return "end"
     if facts.sent == "nothing" and not facts.is_upstreams:
-        return Ending.REFUSAL if facts.is_refused else Ending.ENVELOPE
+        return "refusal" if facts.is_refused else "envelope"
     if facts.is_resumable:
-        return Ending.END
+        return "end"
     if facts.is_upstreams:
-        return Ending.END if facts.is_clean else Ending.BREAK
+        return "end" if facts.is_clean else "break"
     is_end_missing = facts.is_clean and facts.error.code in _OF_THE_BODY
-    return Ending.END if is_end_missing and facts.sent == "frames" else Ending.BREAK
+    return "end" if is_end_missing and facts.sent == "frames" else "break"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamweir_gateway.connection.response_encoder import ResponseEncoder, ResponseState
+from streamweir_gateway.connection.response_encoder import ResponseEncoder
 
 PIECES = st.lists(st.binary(max_size=300), min_size=1, max_size=6)
 
@@ -46,7 +46,7 @@ def test_encoded_response_is_read_back_by_a_client(
     assert got == (b"" if method == "HEAD" else body)
     assert (b"x-odd", b"y") in response.headers
     assert version == "1.1" or b"transfer-encoding" not in dict(response.headers)
-    assert encoder.state is ResponseState.COMPLETE
+    assert encoder.state == "complete"
 
 
 NAMES = [b"x-request-id", b"content-type", b"date", b"connection", b"vary", b"content-length"]
@@ -106,7 +106,7 @@ def test_header_with_a_line_end_is_refused(name: bytes, value: bytes) -> None:
     encoder = ResponseEncoder("GET", "1.1")
     with pytest.raises(RuntimeError):
         encoder.start(200, [(name, value)], date=b"", keep_alive=True)
-    assert encoder.state is ResponseState.EXPECTED, "an error can still be answered"
+    assert encoder.state == "expected", "an error can still be answered"
 
 
 @pytest.mark.parametrize("pieces", [[b"12", b"345"], [b"123"]], ids=["longer", "shorter"])

@@ -56,7 +56,7 @@ class ResumableStream(RunWriting, NormalizedStream):
         return not self._begun and super().passes_failures
 
     def _ending(self) -> Ending:
-        return Ending.END
+        return "end"
 
     @property
     def failure(self) -> ErrorInfo | None:
