@@ -347,8 +347,13 @@ class _Writing(msgspec.Struct, eq=False):
         """
         found = of_new_conversation(self.request, self.reader, writer)
         known = self.conversation
-        if not found.get("thread_id") and known is not None and known.upstream == destination.identity:
-            found = cast("Request", {**found, "thread_id": known.thread_id}) if known.thread_id else found
+        if (
+            known is not None
+            and known.thread_id
+            and known.upstream == destination.identity
+            and not found.get("thread_id")
+        ):
+            found = cast("Request", {**found, "thread_id": known.thread_id})
         restored = self.turns.put_back(found, destination.identity, destination.dialect)
         if not self.has_several_dialects:
             return restored

@@ -95,13 +95,9 @@ def path_segment(value: str, field: str) -> str:
     return quote(value, safe="")
 
 
-_COLLECTIONS: Final = (list, dict, MappingProxyType, Mapping)
+_ABSENT: Final[tuple[Any, ...]] = (None, [], {})
 
 
 def without_absent(**fields: Any) -> dict[str, Any]:
     """Return a body with these fields; None, empty lists and empty objects are left out."""
-    return {
-        name: value
-        for name, value in fields.items()
-        if value or (value is not None and not isinstance(value, _COLLECTIONS))
-    }
+    return {name: value for name, value in fields.items() if value or value not in _ABSENT}
