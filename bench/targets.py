@@ -133,7 +133,7 @@ def filled(
 
 
 _SETTLING_SECONDS: Final = 2
-"""The seconds in which a target ends what it still does when its port is open, as starting more processes."""
+"""The seconds that a target gets after its port has opened, so that its other processes start too."""
 
 
 @contextmanager
