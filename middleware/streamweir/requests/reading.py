@@ -102,9 +102,12 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
 
 
 def ordered(request: Request) -> Request:
-    """Return the request with its fields in the contract's order, without fields that are None."""
+    """Return the request with its fields in the contract's order, without fields that are None.
+
+    Fields that the contract does not have are left out: readers of other authors may return some.
+    """
     given: Mapping[str, Any] = request
-    names = sorted(given, key=_PLACES.__getitem__)
+    names = sorted(_PLACES.keys() & given, key=_PLACES.__getitem__)
     return cast("Request", {name: given[name] for name in names if given[name] is not None})
 
 

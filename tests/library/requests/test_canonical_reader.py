@@ -6,6 +6,8 @@ import pytest
 
 from streamweir import RequestError, read_request, write_request
 from streamweir.codec.registry import process_dialects
+from streamweir.requests.reading import read_canonical
+from streamweir.requests.sides import RequestReader
 
 HI = {"role": "user", "content": "hi"}
 PICTURE = {"type": "image", "url": "https://a.example/b.png"}
@@ -196,3 +198,9 @@ def test_canonical_answer_is_read_in_the_body_of_every_protocol(protocol: str) -
     request = read_request(body, protocol=protocol)
     assert request["resume"] == answers
     assert "resume" not in {**request.get("inputs", {}), **request.get("extra", {})}
+
+
+def test_field_of_a_foreign_reader_that_the_contract_lacks_is_left_out() -> None:
+    request: Any = {"thread_id": "t", "colour": "red", "messages": [HI]}
+    reader = RequestReader(read=lambda _: dict(request))  # type: ignore[arg-type, return-value]
+    assert read_canonical(reader, {}) == {"messages": [HI], "message": "hi", "thread_id": "t"}
