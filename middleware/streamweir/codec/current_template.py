@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
+import msgspec
+
 from streamweir.classification.failure_signs import reports_failure
 from streamweir.codec.growing_template import GrowingTemplate, is_whole_text
 from streamweir.codec.message_template import CountingTemplate, MessageTemplate, Piece, TextFields, are_alike
@@ -35,7 +37,7 @@ ENDS: Final = frozenset({SessionEnd, Error})
 NO_FRAME: Final = Frame(b"")
 
 
-class MessageTemplates:
+class MessageTemplates(msgspec.Struct, eq=False):
     """The template of the texts of one stream.
 
     A template is in force from the moment at which texts follow each other. It ends when a message is
@@ -46,9 +48,6 @@ class MessageTemplates:
     For messages that hold all of a text so far, the template of the first one is in force from the second one
     on (`GrowingTemplate`).
 
-    Args:
-        fields: the text fields of the dialect; None: every message is decoded.
-
     Attributes:
         current: the template in force; None if no template is in force.
         takes_whole: whole texts have templates, too; may be cleared before the first message.
@@ -58,36 +57,33 @@ class MessageTemplates:
             be set to None before the first message.
     """
 
-    __slots__ = (
-        "_fields",
-        "_frame",
-        "_growing",
-        "_growing_left",
-        "_known",
-        "_piece",
-        "_row",
-        "current",
-        "is_text",
-        "stays",
-        "takes_whole",
-        "thoughts",
-    )
+    _fields: TextFields | None
+    stays: bool = False
+    takes_whole: bool = False
+    thoughts: ThoughtTemplates | None = None
+    current: MessageTemplate | None = None
+    is_text: bool = False
+    _growing: GrowingTemplate | None = None
+    """The template of the latest whole text, which may not be in force yet."""
+    _growing_left: int = _MOST_GROWING
+    _piece: Piece | None = None
+    _frame: Frame | None = None
+    """The frame of `_piece`."""
+    _row: int = 0
+    """The number of texts that directly precede the last text."""
+    _known: tuple[MessageTemplate, ...] = ()
 
-    def __init__(self, fields: TextFields | None) -> None:
-        self._fields = fields
-        self.stays = fields is not None and fields.is_stateless
-        self.takes_whole = fields is not None and fields.grows
-        self._growing: GrowingTemplate | None = None
-        """The template of the latest whole text, which may not be in force yet."""
-        self._growing_left = _MOST_GROWING
-        self.thoughts = ThoughtTemplates(fields) if fields is not None and fields.ids else None
-        self.is_text = False
-        self._piece: Piece | None = None
-        self._frame = NO_FRAME
-        self._row = 0
-        """The number of texts that directly precede the last text."""
-        self._known: tuple[MessageTemplate, ...] = ()
-        self.current: MessageTemplate | None = None
+    @classmethod
+    def of(cls, fields: TextFields | None) -> MessageTemplates:
+        """Return the templates of a stream.
+
+        Args:
+            fields: the text fields of the dialect; None: every message is decoded.
+        """
+        if fields is None:
+            return cls(None)
+        thoughts = ThoughtTemplates(fields) if fields.ids else None
+        return cls(fields, fields.is_stateless, fields.grows, thoughts)
 
     @property
     def latest(self) -> bytes:
@@ -108,7 +104,7 @@ class MessageTemplates:
         self.is_text = piece is not None
         if piece is None:
             self.current = self._piece = None
-            self._frame, self._row = NO_FRAME, 0
+            self._frame, self._row = None, 0
             if self.takes_whole and is_whole_text(cast("Piece", event)):
                 self._note_whole(frame, cast("Piece", event), fields)
             return
@@ -123,7 +119,7 @@ class MessageTemplates:
         if type(self.current) is CountingTemplate:
             self.current.latest = frame.data  # comparing has set it to a message before this one
         is_large = len(frame.data) > _LONGEST_COMPARED
-        self._piece, self._frame = (None, NO_FRAME) if is_large else (piece, frame)
+        self._piece, self._frame = (None, None) if is_large else (piece, frame)
 
     def note_all(self, frame: Frame, events: Sequence[Event]) -> None:
         """Note that `frame` was decoded to `events`; empty also if it could not be read to its end."""
@@ -136,7 +132,8 @@ class MessageTemplates:
         self.is_text = False
         if self.thoughts is not None:
             self.thoughts.note(NO_FRAME, event)
-        self._piece, self._frame, self._row = None, NO_FRAME, 0
+        self._row = 0
+        self._piece = self._frame = None
         if not self.stays or event is None or type(event) in ENDS:
             self.current = None
 
@@ -154,17 +151,17 @@ class MessageTemplates:
 
     def _template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
         """Return a template that reads `frame` and an earlier message as the decoder did; else None."""
-        last = self._piece
-        if last is None or not are_alike(last, piece):
+        last, before = self._piece, self._frame
+        if last is None or before is None or not are_alike(last, piece):
             self._row = 0
             return None
         if last.content == piece.content or (piece.meta and reports_failure(piece.meta.get("extra"))):
             return None
         for template in self._known:
-            if template.matches(piece, frame) and template.matches(last, self._frame):
+            if template.matches(piece, frame) and template.matches(last, before):
                 return template
         learned = fields.template.learn(frame, piece, fields) if self._row >= fields.learned_after else None
-        if learned is None or not learned.matches(last, self._frame):
+        if learned is None or not learned.matches(last, before):
             return None
         self._known = (learned, *self._known[: _KEPT - 1])
         return learned

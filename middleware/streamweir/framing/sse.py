@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from streamweir.errors import LimitExceeded
 from streamweir.framing.alike_blocks import data_of_alike
 from streamweir.framing.blank import BOM
@@ -30,7 +32,7 @@ _FIELDS = (b"data:", b"event:", b"retry:", b"id:")
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % MAX_ID_CHARACTERS)
 
 
-class SSEParser:
+class SSEParser(msgspec.Struct, eq=False, gc=False):
     """Splits the bytes of a body into frames.
 
     state      bytes that have come                              left by
@@ -48,41 +50,23 @@ class SSEParser:
         keeps_raw: frames have their `raw` bytes, and gaps are returned.
     """
 
-    __slots__ = (
-        "_after_cr",
-        "_blocks",
-        "_data",
-        "_data_size",
-        "_event",
-        "_head",
-        "_id",
-        "_is_open",
-        "_limit",
-        "_line",
-        "_raw",
-        "cut_off",
-        "keeps_raw",
-        "recognised",
-    )
-
-    def __init__(self, limit: int, keeps_raw: bool = False) -> None:
-        self.recognised = False
-        self.cut_off = False
-        self.keeps_raw = keeps_raw
-        self._raw = bytearray()
-        """The whole lines of the next frame or gap that have arrived; empty unless `keeps_raw`."""
-        self._limit = limit
-        self._head: bytes | None = b""
-        self._after_cr = False
-        self._is_open = True
-        """A part of an event, or of a byte order mark, may have arrived."""
-        self._line = bytearray()
-        self._data: list[bytes] = []
-        self._blocks: list[bytes] = []
-        """Earlier lines of the event, joined `_MOST_LINES` at a time; `_data` has the later ones."""
-        self._data_size = 0
-        self._event: str | None = None
-        self._id: str | None = None
+    _limit: int
+    keeps_raw: bool = False
+    recognised: bool = False
+    cut_off: bool = False
+    _raw: bytearray = msgspec.field(default_factory=bytearray)
+    """The whole lines of the next frame or gap that have arrived; empty unless `keeps_raw`."""
+    _head: bytes | None = b""
+    _after_cr: bool = False
+    _is_open: bool = True
+    """A part of an event, or of a byte order mark, may have arrived."""
+    _line: bytearray = msgspec.field(default_factory=bytearray)
+    _data: list[bytes] = []
+    _blocks: list[bytes] = []
+    """Earlier lines of the event, joined `_MOST_LINES` at a time; `_data` has the later ones."""
+    _data_size: int = 0
+    _event: str | None = None
+    _id: str | None = None
 
     @property
     def is_at_boundary(self) -> bool:

@@ -45,6 +45,8 @@ class SentMessage(msgspec.Struct):
     all: TextDigest
     meta: Meta | None
     tools_before_segment: int
+    room: int
+    """Roughly how many bytes it takes, kept as length and hash."""
     segment: TextDigest | None = None
     """The text since the last tool call; None if that is the whole text."""
     got_text: bool = False
@@ -56,19 +58,19 @@ class SentMessage(msgspec.Struct):
     """The number of messages under the upstream's id, this one included."""
 
 
-def room_of(key: MessageKey, message: SentMessage) -> int:
-    """Return roughly how many bytes a message takes that is kept as length and hash."""
+def room_of(key: MessageKey, meta: Meta | None) -> int:
+    """Return roughly how many bytes a message with the ids `meta` takes that is kept as length and hash."""
+    if key is UNNAMED and meta is None:
+        return _MESSAGE
     room = _MESSAGE
-    if key is UNNAMED and message.meta is None:
-        return room
     message_id, channel, _ = key
     if message_id is not None:
-        if channel is None and message.meta is not None and len(message.meta) == 1:  # nearly all
+        if channel is None and meta is not None and len(meta) == 1:  # nearly all
             return room + 2 * getsizeof(message_id)
         room += getsizeof(message_id)
     if channel is not None:
         room += getsizeof(channel)
-    for value in message.meta.values() if message.meta else ():
+    for value in meta.values() if meta else ():
         if type(value) is str:
             room += getsizeof(value)
     return room

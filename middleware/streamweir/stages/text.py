@@ -230,10 +230,11 @@ class TextDeduplication:
         if not text:
             return self._settle(event, message, "")
         repeats = event.whole == "repeat"
-        if repeats and self._full_text == "append":
-            return self._settle(event, message, text)
-        if repeats and self._full_text == "replace" and isinstance(event, Content):
-            return self._replacement(event, message)
+        if repeats and self._full_text != "dedupe":
+            if self._full_text == "append":
+                return self._settle(event, message, text)
+            if isinstance(event, Content):
+                return self._replacement(event, message)
         new = message.all.new_part(text)
         if new is None and repeats:
             new = self._new_since_tools(message, text)
@@ -298,16 +299,19 @@ class TextDeduplication:
 
     def _open(self, event: Content | Thinking) -> SentMessage:
         key = key_of(event)
-        if key in self._messages:
-            self._drop(key)
+        before = self._messages.pop(key, None)
+        if before is not None:
+            self._left += before.room
         return self._open_new(event, key)
 
     def _open_new(self, event: Content | Thinking, key: MessageKey) -> SentMessage:
         meta = None if event.meta is None else ids_of(event.meta)
-        message = SentMessage(TextDigest(self._kept_characters), meta, self._tools)
+        room = room_of(key, meta)
+        self._left -= room
+        message = SentMessage(TextDigest(self._kept_characters), meta, self._tools, room)
         self._messages[key] = message
-        self._has_content = self._has_content or not key[2]
-        self._left -= room_of(key, message)
+        if not key[2]:
+            self._has_content = True
         if len(self._messages) > KEPT_AS_TEXT:
             self._compact_older()
         return message
@@ -327,14 +331,10 @@ class TextDeduplication:
 
     def _forget_oldest(self) -> Iterable[Event]:
         key, message = next(iter(self._messages.items()))
-        self._drop(key)
+        del self._messages[key]
+        self._left += message.room
         self._forgotten |= bit_of(key)
         return (completion(key, message),) if is_open(key, message) else ()
-
-    def _drop(self, key: MessageKey) -> None:
-        message = self._messages.pop(key, None)
-        if message is not None:
-            self._left += room_of(key, message)
 
     def _rest_of(self, event: Content | Thinking) -> Iterable[Event]:
         """Return the opaque value or the extra fields of an event whose text is not new."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from unicodedata import normalize
 
+import msgspec
+
 from streamweir.digests import new_blake2b
 
 if TYPE_CHECKING:
@@ -21,22 +23,25 @@ _PART: Final = 64 << 10
 """Characters that are hashed at a time."""
 
 
-class TextDigest:
+class TextDigest(msgspec.Struct, eq=False, gc=False):
     """The digest of one text that has been sent.
 
     Args:
-        kept: roughly how many characters are kept unchanged.
+        kept: roughly how many characters are kept unchanged; never fewer than 256.
+
+    Attributes:
+        length: the number of characters of the text.
     """
 
-    __slots__ = ("_checked_at", "_hash", "_kept", "_pieces", "_room", "length")
-
-    def __init__(self, kept: int = KEPT_CHARACTERS) -> None:
-        self.length = 0
-        self._kept = self._room = kept
-        self._checked_at = kept if kept < _MAX_PIECES else _MAX_PIECES
-        """The length beyond which room and pieces are looked at: at most `_room`."""
-        self._pieces: list[str] = []
-        self._hash: hashlib.blake2b | None = None
+    _kept: int = KEPT_CHARACTERS
+    length: int = 0
+    _pieces: list[str] = []
+    _checked_at: int = _MAX_PIECES
+    """The length beyond which room and pieces are looked at."""
+    _hash: hashlib.blake2b | None = None
+    """The `hashlib.blake2b` of the beginning of a text for all of which there is no room."""
+    _hashed: int = 0
+    """The length of that beginning."""
 
     def append(self, piece: str) -> None:
         """Append a piece of the text."""
@@ -47,11 +52,11 @@ class TextDigest:
 
     def _shorten(self) -> None:
         """Compact a text for which there is no room, and join many pieces."""
-        if self.length > self._room:
+        if self.length - self._hashed > self._kept:
             self.compact()
         elif len(self._pieces) > _MAX_PIECES:
             self._pieces = ["".join(self._pieces)]  # a piece takes as much as fifty letters
-        self._checked_at = min(self._room, self.length + _MAX_PIECES)
+        self._checked_at = self.length + min(self._kept - self.length + self._hashed, _MAX_PIECES)
 
     def compact(self) -> None:
         """Keep only the length and the hash of the text that has been appended."""
@@ -59,7 +64,7 @@ class TextDigest:
             self._hash = new_blake2b(digest_size=16)
         _hash(self._hash, "".join(self._pieces))
         self._pieces.clear()
-        self._room = self.length + self._kept
+        self._hashed = self.length
 
     def new_part(self, whole: str) -> str | None:
         """Return the part of `whole` that is new (`""` if there is none), or None if `whole` does not begin

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
 from streamweir.codec.head_messages import head_message
 from streamweir.codec.message_kinds import message_kind
 from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status
@@ -18,7 +20,7 @@ MAX_NAMED: Final = 5
 _MOST_LOOKED_AT: Final = 200
 
 
-class DecodeStats:
+class DecodeStats(msgspec.Struct, eq=False, gc=False):
     """The messages of one stream, known and unknown.
 
     Attributes:
@@ -28,15 +30,12 @@ class DecodeStats:
         kinds: the kinds of the first unknown messages, each once.
     """
 
-    __slots__ = ("_types", "has_any", "kinds", "messages", "unknown")
-
-    def __init__(self) -> None:
-        self.has_any = False
-        self.messages = 0
-        self.unknown = 0
-        self.kinds: list[str] = []
-        self._types: tuple[str, ...] = ()
-        """The values of `type` in the messages whose kinds have been named."""
+    has_any: bool = False
+    messages: int = 0
+    unknown: int = 0
+    kinds: list[str] = []
+    _types: tuple[str, ...] = ()
+    """The values of `type` in the messages whose kinds have been named."""
 
     def note(self, events: Sequence[Event], frame: Frame, is_complete: bool) -> None:
         """Count a message.

@@ -111,10 +111,10 @@ class FrameReader:
         self._decode = decoder.decode if is_ours else partial(checked_events, decoder.decode)
         self.errors_for_users = decoder.errors_for_users
         if self._raw:
-            self.templates = MessageTemplates(None)
+            self.templates = MessageTemplates.of(None)
             self._provenance = Provenance(dialect.name)
         else:
-            self.templates = MessageTemplates(decoder.text_fields)
+            self.templates = MessageTemplates.of(decoder.text_fields)
             self.forms = decoder.block_forms
 
     def collect(self, collector: TurnCollector) -> None:
