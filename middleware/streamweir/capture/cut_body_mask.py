@@ -117,9 +117,10 @@ class CutBodyMask:
         if goes_on and (begun := mask.begun_at_end(text)):
             spans = joined_spans([*spans, (len(text) - begun, len(text))])
         if spread.begun and not is_last and self._held_bytes <= _MOST_HELD:
-            count = self._count_up_to(min(spread.begun)[0], count)
-        elif (goes_on or not is_last) and sum(end - start for start, end in spread.begun) >= SHORTEST:
-            spans = joined_spans([*spans, *spread.begun])
+            count = self._count_up_to(min(spread.begun)[0][0], count)
+        elif goes_on or not is_last:
+            likely = [span for begun in spread.begun if _length(begun) >= SHORTEST for span in begun]
+            spans = joined_spans([*spans, *likely]) if likely else spans
         masked = masked_text(text, spans).encode("latin-1") if spans else None
         found: list[MaskedRead] = []
         position = len(self._context)
@@ -144,3 +145,7 @@ class CutBodyMask:
             if end > place:
                 return number
         return count
+
+
+def _length(spans: list[tuple[int, int]]) -> int:
+    return sum(end - start for start, end in spans)

@@ -53,21 +53,23 @@ class Found(NamedTuple):
     Attributes:
         spans: the spans in the body; a secret has one for each text that it is spread over.
         continued: the starts of those spans in which no secret begins.
-        begun: the spans at the ends of texts in which a secret may have begun of which more is to come.
+        begun: for each text in which a secret may have begun of which more is to come, its spans.
     """
 
     spans: list[tuple[int, int]]
     continued: set[int]
-    begun: list[tuple[int, int]]
+    begun: list[list[tuple[int, int]]]
 
 
 class _Text:
     """A text that is joined from several values."""
 
-    __slots__ = ("first_cut", "length", "pieces", "places")
+    __slots__ = ("first_cut", "is_repetition", "length", "pieces", "places")
 
-    def __init__(self, kept: str) -> None:
+    def __init__(self, kept: str, *, is_repetition: bool) -> None:
         self.pieces = [kept]
+        self.is_repetition = is_repetition
+        """Whether the first value equals the one before it."""
         self.length = len(kept)
         self.first_cut = -1
         """The first place within a word at which a value begins; -1: there is none."""
@@ -112,6 +114,8 @@ class SpreadTexts:
         texts, self._last = self._texts(body)
         for text in texts:
             _find_in(text, found, finders)
+        for text in self._last.values():
+            _find_begun(text, found, finders)
         return found
 
     def keep(self, end: int) -> None:
@@ -136,8 +140,10 @@ class SpreadTexts:
         texts: dict[str, _Text] = {}
         for key, value, place in _values_in(body):
             text = texts.get(key)
-            if text is None or (len(value) >= _REPEATED and text.pieces[-1].endswith(value)):
-                text = texts[key] = _Text(self._kept.get(key, "") if text is None else "")
+            before = self._kept.get(key, "") if text is None else text.pieces[-1]
+            is_repetition = len(value) >= _REPEATED and before.endswith(value)
+            if text is None or is_repetition:
+                text = texts[key] = _Text("" if is_repetition else before, is_repetition=is_repetition)
                 found.append(text)
             text.add(value, place)
         return found, texts
@@ -153,7 +159,7 @@ def _values_in(body: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _find_in(text: _Text, found: Found, finders: Finders) -> None:
-    """Add the secrets in one text to those that were found before."""
+    """Add the whole secrets in one text to those that were found before."""
     joined, kept = "".join(text.pieces), len(text.pieces[0])
     if len(text.places) > 1 or kept:
         for start, end in finders.spans(joined, text.first_cut):
@@ -161,5 +167,13 @@ def _find_in(text: _Text, found: Found, finders: Finders) -> None:
             if len(parts) > 1 or start < kept:
                 found.spans.extend(parts)
                 found.continued.update(part[0] for part in parts[start >= kept :])
-    if begun := finders.begun(joined):
-        found.begun.extend(text.in_body(len(joined) - begun, len(joined)))
+
+
+def _find_begun(text: _Text, found: Found, finders: Finders) -> None:
+    """Add the secret that may have begun at the end of a text. A repeated value begins no secret."""
+    if text.is_repetition and len(text.places) == 1:
+        return
+    joined = "".join(text.pieces)
+    begun = finders.begun(joined)
+    if begun and (parts := [*text.in_body(len(joined) - begun, len(joined))]):
+        found.begun.append(parts)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import string
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -96,6 +97,30 @@ def test_texts_without_a_secret_are_neither_changed_nor_held() -> None:
         shown += [read.data for read in mask.feed(frame)]
         assert n + 1 - len(shown) <= 1, "only a text whose last letter begins a secret"
     assert b"".join([*shown, *[read.data for read in mask.finish()]]) == body
+
+
+EVENTS = ["session_start", *["thinking"] * 2, "tool_call_start", "tool_call_end", "data", *["content"] * 3]
+"""Types of events, as they follow one another in the standard protocol."""
+
+
+@pytest.mark.parametrize("letter", string.ascii_lowercase)
+def test_last_letter_of_a_value_is_shown_where_a_secret_begins_with_it(letter: str) -> None:
+    lines = [
+        f'data: {{"type": "{type_}", "data": {{"content": "Tea {n}.", "status": "success"}}, "n": {n}}}\n\n'
+        for n, type_ in enumerate(EVENTS * 40)
+    ]
+    body = "".join(lines).encode()
+    for pieces in ([body, body], [line.encode() for line in lines]):
+        mask = CutBodyMask(SecretMask([f"{letter}oken-of-the-file-{letter}"]))
+        shown = [read.data for piece in pieces for read in mask.feed(piece)]
+        shown += [read.data for read in mask.release()]
+        assert b"".join(shown) == b"".join(pieces)
+
+
+def test_value_that_is_repeated_holds_no_frame_back() -> None:
+    mask = CutBodyMask(SecretMask(["token-of-the-file"]))
+    frame = b'data: {"type": "content", "content": "Tea."}\n\n'
+    assert [len(mask.feed(frame)) for _ in range(4)] == [0, 2, 1, 1]
 
 
 def test_beginning_of_a_secret_is_held_for_a_bounded_number_of_bytes() -> None:
