@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
 from streamweir.codec.answer_ids import waits_for_client
-from streamweir.events import Content, Event, Interaction, SessionStart, Stamp, Thinking
+from streamweir.events import Event, Interaction, SessionStart
 from streamweir.ids import short_id
 from streamweir.jsontext import write_json
 from streamweir_gateway.requests.conversation import Conversation
 from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.open_questions import OpenQuestion, QuestionPlace
-from streamweir_gateway.requests.settling_tap import SettlingTap
+from streamweir_gateway.requests.settling import Settling
 
 __all__ = ["Asking", "ConversationTap"]
 
@@ -37,7 +37,7 @@ class Asking(msgspec.Struct, frozen=True):
     call_id: Callable[[str], str] = str
 
 
-class ConversationTap(SettlingTap):
+class ConversationTap(Settling):
     """Follows the answer to one attempt.
 
     Args:
@@ -73,11 +73,11 @@ class ConversationTap(SettlingTap):
         """The upstream's name for the conversation; None: it is unknown, or there is no conversation."""
         return self._known
 
-    def write(self, event: Event, stamp: Stamp) -> None:
+    def note(self, event: Event) -> None:
         """Note the conversation that an event names. If the event is a question, keep it or drop it."""
-        del stamp
-        if event.meta or type(event) is SessionStart:
-            self._take_thread(event)
+        if (found := self._thread_of(event)) is not None and found != self._known:
+            self._known = found
+            self._note()
         if self._answers and type(event) is Interaction:
             self._take_interaction(event)
 
@@ -91,17 +91,6 @@ class ConversationTap(SettlingTap):
         self.is_due = False
         if self._conversations.sync is not None:
             await self._conversations.sync.settle()
-
-    def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
-        """Note the conversation that a run of text pieces belongs to."""
-        del texts, stamp
-        if event.meta:
-            self._take_thread(event)
-
-    def _take_thread(self, event: Event) -> None:
-        if (found := self._thread_of(event)) is not None and found != self._known:
-            self._known = found
-            self._note()
 
     def _thread_of(self, event: Event) -> str | None:
         found = None

@@ -23,15 +23,16 @@ from streamweir.requests.call_arguments import made_call
 from streamweir.requests.canonical import Message
 from streamweir.requests.messages import made_message
 from streamweir.translation.fold import Fold, KeptJson, plain
+from streamweir.translation.sink import EventTap, ListeningSink
 from streamweir_gateway.requests.kept_history import MAX_BYTES, KeptHistory
-from streamweir_gateway.requests.settling_tap import SettlingTap
+from streamweir_gateway.requests.settling import Settling
 
 __all__ = ["HistoryTap"]
 
 _KEPT_ENDS: Final = ("completed", "suspended")
 
 
-class HistoryTap(SettlingTap):
+class HistoryTap(EventTap, ListeningSink, Settling):
     """Follows the attempts at one request, and stores the history at the end.
 
     Args:

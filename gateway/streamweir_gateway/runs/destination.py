@@ -148,12 +148,11 @@ class Destination:
 
     def pipeline(self, sink: EventSink, incoming: Incoming, offer: Offer) -> Pipeline:
         """Return the pipeline that normalises the answer to `offer` for `sink`."""
-        sinks = (sink, *offer.taps) if offer.tap is None else (sink, offer.tap, *offer.taps)
         warnings = self._warnings
         if offer.lost or offer.is_mended:
             warnings = [*_warnings(offer), *warnings]
         pipeline = Pipeline(
-            sinks,
+            (sink, *offer.taps),
             request_id=incoming.request_id,
             full_text=self._full_text,
             stream_tool_arguments=self._streams_arguments[incoming.answers],
@@ -163,6 +162,8 @@ class Destination:
             upstream=self.identity,
         )
         pipeline.position.began = incoming.began
+        if offer.tap is not None:
+            pipeline.listener = offer.tap.note
         return pipeline
 
     def protocol_options(self, target: str) -> Mapping[str, Options]:

@@ -6,7 +6,7 @@ from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.requests.conversation_tap import ConversationTap
 from streamweir_gateway.requests.offers import Offer
-from streamweir_gateway.requests.settling_tap import SettlingTap
+from streamweir_gateway.requests.settling import Settling
 from streamweir_gateway.turns.turn_recorder import TurnRecorder
 
 __all__ = ["KeptAnswer", "kept_answer"]
@@ -30,8 +30,7 @@ class KeptAnswer:
         self._stream = stream
         self._recorder = _open_recorder(offer, stream)
         shared = _shared(offer)
-        taps = offer.taps if shared is None else (shared, *offer.taps)
-        self._settling = [tap for tap in taps if isinstance(tap, SettlingTap)]
+        self._settling = [one for one in (shared, *offer.taps) if isinstance(one, Settling)]
         self._conversation = shared
         """The tap that shares the conversation with replicas; None without replicas and after it is stored.
         """

@@ -303,7 +303,7 @@ class StreamNormalizer:
             pipeline.take_frame(items, frame)
             return
         before = items[:end]
-        if not before and pipeline.waiting and not pipeline.started:
+        if not before and pipeline.lifecycle.waiting and not pipeline.started:
             before = (SessionStart(),)  # warnings that wait for the start are written before the frame
         pipeline.take_frame(items, frame, before)
         if not self._position.ended:

@@ -29,7 +29,7 @@ from streamweir.stages import (
 from streamweir.translation.growing_runs import piece_of
 from streamweir.translation.items import SafeEvent, StreamItem, TextRun, ThoughtRun
 from streamweir.translation.pipeline_watcher import PipelineWatcher, note_rest
-from streamweir.translation.run_sinks import finish_all, has_one_writer, write_run_to_all
+from streamweir.translation.run_sinks import FOR_LISTENER, finish_all, has_one_writer, write_run_to_all
 from streamweir.translation.sink import EventSink, FrameSink, ListeningSink, raise_apart
 from streamweir.translation.thought_writer import write_at_once
 
@@ -72,6 +72,8 @@ class Pipeline:
         stages: the stages before it, in the order of `_STAGES`. `tools` and `questions` are two of them.
         last: the type of the last event that was pushed.
         watcher: learns what the stages do; None: no watcher. Set it before the first event.
+        listener: called with each start, question and event with metadata, before the sinks get it; None: not
+            needed. Of runs of texts with the same event it only gets the first.
 
     Raises:
         ConfigurationError: `full_text` is unknown.
@@ -106,6 +108,7 @@ class Pipeline:
         session_id = session_id or session_id_of(request_id)
         self.lifecycle = Lifecycle(request_id, session_id, position, warnings, room // 16, upstream)
         self.watcher: PipelineWatcher | None = None
+        self.listener: Callable[[Event], object] | None = None
         self.stages: Sequence[Stage] = (sanitizer, tools, texts, questions)
 
     @property
@@ -159,11 +162,6 @@ class Pipeline:
         """Send `warning` before the next event."""
         self._piece = None
         self.lifecycle.warn(warning)
-
-    @property
-    def waiting(self) -> Sequence[Warning]:
-        """The warnings that will be sent before the next event."""
-        return self.lifecycle.waiting
 
     def write_waiting(self) -> None:
         """Send the waiting warnings now. Never raises."""
@@ -379,22 +377,23 @@ class Pipeline:
             self._piece = None  # a further text may be the answer
 
     def _write(self, event: Any, run: TextRun | None) -> None:
+        if self.listener is not None and (event.meta or type(event) in FOR_LISTENER):
+            self.listener(event)
         if run is not None:
             self._write_run(event, run)
             return
         position = self.position
-        sequence = position.written
-        stamp = Stamp(self.request_id, sequence, position.now)
+        stamp = Stamp(self.request_id, position.written, position.now)
         if self.watcher is not None:
-            self.watcher.noted(event, sequence)
-        position.written = sequence + 1
+            self.watcher.noted(event, position.written)
+        position.written += 1
         failure: Exception | None = None
         for sink in self._sinks:
             try:
                 sink.write(event, stamp)
             except Exception as error:
                 failure = error
-        if type(event) is SessionEnd:
+        if position.ended:
             finish_all(self._sinks, self.request_id)
         if failure is not None and not self._is_breaking_off:
             raise_apart(failure)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-from streamweir.events import Content, Stamp, Thinking
+from streamweir.events import Content, Interaction, SessionStart, Stamp, Thinking
 from streamweir.translation.sink import EventSink, ListeningSink, raise_apart
 
-__all__ = ["finish_all", "has_one_writer", "write_run_to_all"]
+__all__ = ["FOR_LISTENER", "finish_all", "has_one_writer", "write_run_to_all"]
 
 logger = logging.getLogger("streamweir")
+
+FOR_LISTENER: Final = frozenset({SessionStart, Interaction})
+"""The kinds of event that the listener of a pipeline gets even if they have no metadata."""
 
 
 def has_one_writer(sinks: Iterable[EventSink]) -> bool:

@@ -1,16 +1,14 @@
-"""A tap with work to do at the end of an attempt, before the last bytes are sent."""
+"""The interface of what has work to do at the end of an attempt, before the last bytes are sent."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
-from streamweir.translation.sink import EventTap, ListeningSink
-
-__all__ = ["SettlingTap"]
+__all__ = ["Settling"]
 
 
-class SettlingTap(EventTap, ListeningSink):
-    """A tap that follows the answer to an attempt, and stores data of it.
+class Settling(ABC):
+    """Follows the answer to an attempt, and stores data of it.
 
     Attributes:
         is_due: whether the next bytes would let the client continue, although the data is not stored yet.
