@@ -61,7 +61,6 @@ class RecordedRequest:
         delivery: the delivery to the client; None before it begins, and after the end.
         answers: the protocol that the client asks for; None before its request is read.
         framing: the framing that the client asks for; None before its request is read.
-        run_endpoint: the endpoint of the stored run that is read; None if no stored run is read.
         status: the HTTP status that was sent, if the record of a request that has ended has none.
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
         destination: the upstream of the last attempt; None before the first.
@@ -81,7 +80,6 @@ class RecordedRequest:
     delivery: DeliveryFacts | None = None
     answers: str | None = None
     framing: str | None = None
-    run_endpoint: str | None = None
     status: int | None = None
     destination: Destination | None = None
     options: Mapping[str, Options] = MappingProxyType({})
@@ -98,7 +96,7 @@ class RecordedRequest:
         return StreamFacts(
             record.request_id,
             self.has_content,
-            record.endpoint or self.run_endpoint,
+            record.endpoint or record.run_endpoint,
             record.upstream,
             record.speaks if destination is None else destination.config.speaks,
             record.answers or self.answers,

@@ -171,9 +171,8 @@ class RequestRecorder(RecordedRequest, ABC):
             head = CLIENT_REQUEST, scope["method"], path, query, headers
             self._notes.append(("request", self.record.began, head, self._kept_body(body)))
 
-    def reads_run(self, reader: ReaderFacts, endpoint: str) -> None:
+    def reads_run(self, reader: ReaderFacts) -> None:
         """Count the events of the response by the position of the reader of a stored run."""
-        self.run_endpoint = endpoint
         self.first_event = 0 if reader.position is None else reader.position.next_event
         self._position = ReaderPosition(reader)
 

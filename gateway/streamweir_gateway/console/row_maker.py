@@ -14,7 +14,7 @@ from streamweir_gateway.observability.observer import shown_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
-__all__ = ["RowMaker", "clock_shift"]
+__all__ = ["RowMaker", "clock_shift", "is_folded_read"]
 
 _NO_FACTS: Final = TranslationFacts()
 _RECORDED: Final[Callable[[RequestRecord], tuple[Any, ...]]] = attrgetter(
@@ -49,19 +49,22 @@ class RowMaker:
     def ended(self, recorder: RecordedRequest, shift: float) -> PackedRow:
         """Return the row of a request that has ended; `shift` is the present `clock_shift()`."""
         if not recorder.attempt and recorder.record.reason is None:
-            return self.refused(recorder.row_id, recorder.record)
+            return self.without_stream(recorder.row_id, recorder.record)
         row = self._row(recorder, recorder.translation or _NO_FACTS, "ended", shift)
         row.bytes_in = row.bytes_in or 0  # the reader of a stored run reads from no upstream
         row.bytes_out = row.bytes_out or 0  # a run in the background has no client
         return row
 
-    def refused(self, row_id: str, record: RequestRecord) -> PackedRow:
-        """Return the row of a request that never became a stream; it has no capture."""
+    def without_stream(self, row_id: str, record: RequestRecord) -> PackedRow:
+        """Return the row of a request that never became a stream: it was refused, or answered by the folded
+        result of a stored run. It has no capture.
+        """
         began = round((record.began + clock_shift()) * 1000)
-        attempts = record.attempts or 0
+        endpoint, attempts = record.endpoint or record.run_endpoint, record.attempts or 0
+        state: State = "ended" if is_folded_read(record) else "refused"
         row = PackedRow(
-            *(began, record.endpoint, None, None, record.duration_ms, record.reason),
-            *(row_id, "refused", attempts, *_RECORDED(record)),
+            *(began, endpoint, None, None, record.duration_ms, record.reason),
+            *(row_id, state, attempts, *_RECORDED(record)),
         )
         row.events = row.bytes_in = 0
         row.hint = None if record.hint is None else shown_hint(record.hint, self._secrets)
@@ -80,7 +83,7 @@ class RowMaker:
         first = record.first_event_ms
         return PackedRow(
             round((record.began + shift) * 1000),
-            record.endpoint or recorder.run_endpoint,
+            record.endpoint or record.run_endpoint,
             first,
             None if first is None else round(record.longest_gap * 1000, 3),
             record.duration_ms,
@@ -109,6 +112,11 @@ class RowMaker:
             facts.malformed,
             "content" if recorder.has_content else "metadata",
         )
+
+
+def is_folded_read(record: RequestRecord) -> bool:
+    """Return whether a request without a recorder was answered by the folded result of a stored run."""
+    return record.resumes is not None and record.reason is not None
 
 
 def clock_shift() -> float:

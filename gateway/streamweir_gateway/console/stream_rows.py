@@ -36,7 +36,7 @@ from streamweir_gateway.console.raw_captures import RawCaptures
 from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.request_recorder import MOST_NOTES, RequestRecorder
 from streamweir_gateway.console.row import PackedRow
-from streamweir_gateway.console.row_maker import RowMaker, clock_shift
+from streamweir_gateway.console.row_maker import RowMaker, clock_shift, is_folded_read
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
@@ -171,9 +171,9 @@ class StreamRows:
             recorder.end()
             self._unsettled.append(recorder)
             self._unsettled_bytes += recorder.held if recorder.mask is None else recorder.size
-        elif _was_refused(record):
+        elif is_folded_read(record) or _was_refused(record):
             self._settle()
-            self._ended.append(self._maker.refused(self._new_id(), record))
+            self._ended.append(self._maker.without_stream(self._new_id(), record))
         else:
             return
         if len(self._unsettled) >= _MOST_UNSETTLED or self._unsettled_bytes > self._most_unsettled:
@@ -310,7 +310,6 @@ class StreamRows:
 
 
 def _was_refused(record: RequestRecord) -> bool:
-    """Return whether a request without a recorder was refused. Relayed requests and folded reads were not."""
-    is_folded_read = record.resumes is not None and record.reason is not None
+    """Return whether a request without a recorder was refused. A relayed request was not."""
     is_relayed = record.bytes_in is not None or record.close_code is not None
-    return record.code is not None and not is_relayed and not is_folded_read
+    return record.code is not None and not is_relayed

@@ -112,6 +112,8 @@ class RequestRecord(Struct):
 
     keeps_turn: bool = False
     """Whether the turn of the answer is in the store."""
+    run_endpoint: str | None = None
+    """The endpoint of the stored run that the client reads."""
     began: float = field(default_factory=time.monotonic)
     """The time at which the request arrived, by `time.monotonic()`."""
     gaps: list[int] | None = None

@@ -127,6 +127,7 @@ class Resumption(RunsShell):
                 _note_end(record, call.folded)
             if call.found is not None:
                 record.resumes = call.found.about.request_id
+                record.run_endpoint = call.found.about.endpoint
                 if call.has_nothing_left:
                     self.note_result(call.found.about.endpoint, "nothing")
             self._observer.ended(record)
@@ -193,6 +194,7 @@ class Resumption(RunsShell):
         record: RequestRecord = call.note
         endpoint = self.endpoints[about.endpoint]
         record.resumes, record.run = about.request_id, short_handle(found.handle)
+        record.run_endpoint = about.endpoint
         asked = endpoint.incoming(scope, record.request_id, protocol=about.protocol, framing=about.framing)
         incoming = replace(asked, request_id=about.request_id)
         reader = self.service.read(found, position)
@@ -215,7 +217,7 @@ class Resumption(RunsShell):
         if recorder is not None:
             recorder.asked(incoming, b"")
             recorder.delivered_by(delivery)
-            recorder.reads_run(reader, about.endpoint)
+            recorder.reads_run(reader)
         try:
             await self.follow(delivery, is_running=is_running)
         finally:

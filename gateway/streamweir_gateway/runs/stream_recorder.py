@@ -133,5 +133,5 @@ class StreamRecorder(Protocol):
                 the piece there.
         """
 
-    def reads_run(self, reader: ReaderFacts, endpoint: str) -> None:
-        """Note the reader of a stored run of an endpoint: the request has no upstream of its own."""
+    def reads_run(self, reader: ReaderFacts) -> None:
+        """Note the reader of a stored run: the request has no upstream of its own."""

@@ -151,9 +151,11 @@ async def check_readers(ends: Ends, handle: str, first: Answer, wish: list[tuple
             await ends.check(name, got, is_reader=True)
     await ends.ask(f"/-/runs/{handle}", "GET", ("Last-Event-ID", f"{handle}.{last}"), body=b"")
     name, got = await ends.ask(f"/-/runs/{handle}", "GET", ("Accept", "application/json"), body=b"")
-    line = await ends.line(name)
+    line, row = await ends.line(name), await ends.console.row(request_id=name, state="ended")
     error = got.json["error"]
-    assert (line["reason"], line.get("code")) == (got.json["reason"], error["code"] if error else None)
+    words = got.json["reason"], error["code"] if error else None
+    assert (line["reason"], line.get("code")) == words
+    assert (row["reason"], row["code"], row["endpoint"], row["attempts"]) == (*words, "/kept", 0)
 
 
 async def pauses(call: Call) -> None:

@@ -164,10 +164,13 @@ async def test_reader_of_a_resumed_run_is_a_row(tmp_path: Path) -> None:
             console.running.at, "GET", f"/-/runs/{handle}", headers=[("X-Request-Id", "reader")], body=b""
         )
         await console.row(request_id="reader", state="ended")
+        whole = [("X-Request-Id", "whole"), ("Accept", "application/json")]
+        await ask(console.running.at, "GET", f"/-/runs/{handle}", headers=whole, body=b"")
+        assert (await console.row(request_id="whole", state="ended"))["capture"] == "none"
         rows = await console.rows(state="ended")
-        assert [row["attempts"] for row in rows] == [0, 0, 1]
-        assert {row["endpoint"] for row in rows} == {"/chat"}
-        for row in rows:
+        assert [row["attempts"] for row in rows] == [0, 0, 0, 1]
+        assert {(row["endpoint"], row["reason"]) for row in rows} == {("/chat", "done")}
+        for row in rows[1:]:
             assert handle not in str(await console.capture(row["id"]))
 
 
