@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote, unquote_plus, urlsplit
 
+from streamweir.capture.request_secrets import secrets_in
 from streamweir.redaction import REDACTED
 from streamweir.redaction.secret_names import is_secret_header, is_secret_name
 from streamweir_gateway.config import HASHED, EndpointConfig, GatewayConfig
@@ -73,12 +74,13 @@ def _secrets_of_endpoint(endpoint: EndpointConfig) -> Iterator[str]:
         yield from _secrets_of_url(upstream.url)
         for name, value in upstream.headers:
             if is_secret_header(name):
-                yield from _secrets_of_header(value)
+                yield from _secrets_of_header(name, value)
         yield from _secrets_of_tree([*upstream.websocket.hello])
 
 
-def _secrets_of_header(value: str) -> Iterator[str]:
+def _secrets_of_header(name: str, value: str) -> Iterator[str]:
     yield value
+    yield from secrets_in([(name.lower(), value)])  # of cookies and of Basic credentials, too
     if value.count(" ") == 1:
         yield value.partition(" ")[2]  # without its scheme
 
@@ -104,4 +106,4 @@ def _secrets_of_tree(tree: Any, name: str = "") -> Iterator[str]:
         for value in tree:
             yield from _secrets_of_tree(value, name)
     elif isinstance(tree, str) and "${{" not in tree and (is_secret_name(name) or is_secret_header(name)):
-        yield from _secrets_of_header(tree)
+        yield from _secrets_of_header(name, tree)

@@ -1,6 +1,7 @@
 """One line per request, whatever becomes of it; no credentials in any line; a log that cannot be written."""
 
 import asyncio
+import base64
 import contextlib
 import gc
 import io
@@ -242,6 +243,14 @@ class TestTheText:
         in_urls = {"store-password", "in%2Bthe-url", "in+the-url", "in-a-path"}
         in_requests = {"in-the-body", "Key in-a-header", "in-a-header", "of-a-model", "in-the-hello"}
         assert secrets_of(config) == in_urls | in_requests
+
+    def test_secrets_within_credential_headers_of_the_file_are_known(self) -> None:
+        basic = base64.b64encode(b"user:in-basic").decode()
+        config = one_endpoint(
+            "http://127.0.0.1:1",
+            headers={"Cookie": 'sid=in a+cookie; csrf="in%2Bquotes"', "Authorization": f"Basic {basic}"},
+        )
+        assert secrets_of(config) >= {"in a+cookie", "in%2Bquotes", "in+quotes", "in-basic", basic}
 
 
 class TestCauses:
