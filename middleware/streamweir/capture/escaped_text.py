@@ -57,6 +57,11 @@ class EscapedText:
         before = bisect_right(self._places, place) - 1
         return place if before < 0 else self._ends[before] + place - self._places[before]
 
+    def place_of(self, original: int) -> int:
+        """Return the place in `text` for a place in the original that is within no escape."""
+        before = bisect_right(self._ends, original) - 1
+        return original if before < 0 else self._places[before] + original - self._ends[before]
+
     def original_spans(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the spans in the original for spans in `text`."""
         return [(self.original(start), self.original(end)) for start, end in spans]

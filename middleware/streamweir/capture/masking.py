@@ -133,7 +133,7 @@ class SecretMask:
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the spans of the secrets in `text`, from left to right, without overlaps."""
         found = self._spans_of_written(text)
-        if ("\\u00" in text or "\\/" in text) and (escaped := EscapedText(text)).has_escapes:
+        if (escaped := _unescaped(text)) is not None:
             found += escaped.original_spans(self._spans_of_written(escaped.text))
         return joined_spans(found) if found else found
 
@@ -168,16 +168,30 @@ class SecretMask:
             first_cut: the first place within a word at which a frame begins; -1: no word is spread over
                 frames, so that no credential is.
         """
+        found = self._spread_spans_of_written(text, first_cut)
+        if (escaped := _unescaped(text)) is not None:
+            cut = escaped.place_of(first_cut) if first_cut >= 0 else -1
+            found += escaped.original_spans(self._spread_spans_of_written(escaped.text, cut))
+        return joined_spans(found) if found else found
+
+    def _spread_spans_of_written(self, text: str, first_cut: int) -> list[tuple[int, int]]:
+        """Return the spans of the unescaped secrets in a text that several frames make up, in any order."""
         found = [span for secret in self._known if secret in text for span in _places(secret, text)]
         if first_cut >= 0:
-            start = first_cut - len(text[:first_cut].rsplit(maxsplit=1)[-1])
+            start = first_cut - len(text[:first_cut].rpartition(" ")[2])
             words = text[start:]
             if self._signs.has_form(words):
                 found += [(start + begin, start + end) for begin, end in _spans_by_form(words)]
-        return joined_spans(found) if found else found
+        return found
 
     def spread_begun(self, text: str) -> int:
         """Return how many characters at the end of `text` may be the beginning of a secret."""
+        if (escaped := _unescaped(text)) is not None and (begun := self._begun_of_written(escaped.text)):
+            return len(text) - escaped.original(len(escaped.text) - begun)
+        return self._begun_of_written(text)
+
+    def _begun_of_written(self, text: str) -> int:
+        """Return how many characters at the end of `text` may be the beginning of an unescaped secret."""
         if not text or text[-1].isspace():
             return 0
         if text[-2:] in self._all_known or text[-1] in self._first_letters:
@@ -201,6 +215,14 @@ class SecretMask:
             if length:
                 begun = max(begun, len(text) - escaped.original(len(escaped.text) - length))
         return begun
+
+
+def _unescaped(text: str) -> EscapedText | None:
+    """Return a text without the escapes of ASCII characters; None if it has none."""
+    if "\\u00" not in text and "\\/" not in text:
+        return None
+    escaped = EscapedText(text)
+    return escaped if escaped.has_escapes else None
 
 
 def _rules_for(text: str, signs: Signs) -> Iterator[Rule]:

@@ -88,6 +88,32 @@ def test_secret_of_single_letters_is_masked_in_reads_of_one_frame(form: str) -> 
     assert count == 1
 
 
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "PHP": lambda text: text.replace("/", "\\/"),
+    ".NET": lambda text: text.replace("+", "\\u002B"),
+    "every letter": lambda text: "".join(f"\\u{ord(letter):04x}" for letter in text),
+    "a blank": lambda text: text.replace(" ", "\\u0020"),
+}
+
+
+@pytest.mark.parametrize("escape", ESCAPES)
+@pytest.mark.parametrize("secret", ["ab/cdEF+12/34gh+ij", *FORMS])
+@given(data=st.data())
+def test_secret_whose_texts_are_escaped_is_masked(escape: str, secret: str, data: st.DataObject) -> None:
+    inner = sorted(data.draw(st.sets(st.integers(1, len(secret) - 1), min_size=1, max_size=6)))
+    pieces = [secret[start:end] for start, end in itertools.pairwise([0, *inner, len(secret)])]
+    texts = [ESCAPES[escape](text) for text in ("the key: ", *pieces, " ", "!")]
+    frames = [f'data: {{"content": "{text}"}}\n\n'.encode() for text in texts]
+    mask = CutBodyMask(SecretMask(["ab/cdEF+12/34gh+ij"]))
+    reads = [read for frame in frames for read in mask.feed(frame)]
+    shown = b"".join(read.data for read in (*reads, *mask.finish())).decode()
+    told = "".join(json.loads(line[6:])["content"] for line in shown.split("\n\n") if line)
+    assert len(shown) == sum(map(len, frames))
+    assert secret[3:] not in told
+    assert told.startswith("the key: ")
+    assert told.endswith("* !")
+
+
 def test_texts_without_a_secret_are_neither_changed_nor_held() -> None:
     mask, shown = CutBodyMask(SecretMask([KNOWN])), list[bytes]()
     texts = ["Tea", " sells", " best", " with", " May", ".", "req_0123456789abcdef"] * 40
