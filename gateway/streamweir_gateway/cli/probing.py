@@ -12,7 +12,6 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -29,7 +28,7 @@ from streamweir_gateway.config import (
     placeholders,
 )
 from streamweir_gateway.sample_call import sample_of_model
-from streamweir_gateway.upstream.client import Opening, UpstreamClient, UpstreamClients
+from streamweir_gateway.upstream.client import UpstreamClient, UpstreamClients
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
 from streamweir_gateway.upstream.transport import TransportResponse
@@ -253,24 +252,7 @@ class _NotingClient(UpstreamClient):
         self._client = client
         self._clients = clients
 
-    def open(self, request: UpstreamRequest, **options: Any) -> Opening:
-        return _NotingOpening(self._client.open(request, **options), self._clients)
-
     async def send(self, request: UpstreamRequest, **options: Any) -> TransportResponse:
         response = await self._client.send(request, **options)
         self._clients.note(response)
         return response
-
-
-class _NotingOpening(AbstractAsyncContextManager[UpstreamResponse]):
-    def __init__(self, opening: Opening, clients: _NotingClients) -> None:
-        self._opening = opening
-        self._clients = clients
-
-    async def __aenter__(self) -> UpstreamResponse:
-        response = await self._opening.__aenter__()
-        self._clients.note(response)
-        return response
-
-    async def __aexit__(self, *raised: Any) -> None:
-        await self._opening.__aexit__(*raised)

@@ -29,9 +29,6 @@ __all__ = [
     "Shape",
 ]
 
-MOST_NOTED: Final = 32
-"""The most observations that wait to be counted."""
-
 _COUNTS: Final = "_counts"
 _SUMS: Final = "_sums"
 _ENDPOINT, _BOUND = "endpoint", "le"
@@ -88,26 +85,17 @@ class SecondsCounts:
         bounds: the bounds of the buckets.
     """
 
-    __slots__ = ("_bounds", "_counts", "_noted", "_seconds")
+    __slots__ = ("_bounds", "_counts", "_seconds")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self._seconds = 0.0
-        self._noted: list[float] = []
-        """The observations that are not in the counts yet: many together cost less."""
 
     def note(self, seconds: float) -> None:
         """Count one observation."""
-        self._noted.append(seconds)
-        if len(self._noted) >= MOST_NOTED:
-            self._count()
-
-    def _count(self) -> None:
-        for seconds in self._noted:
-            self._counts[bisect_left(self._bounds, seconds)] += 1
-        self._seconds += sum(self._noted)
-        self._noted.clear()
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._seconds += seconds
 
     def add(self, counts: Sequence[int], seconds: float) -> None:
         """Add the observations of a stream: the number in each bucket, and the sum of the seconds."""
@@ -116,7 +104,6 @@ class SecondsCounts:
 
     def move_to(self, histogram: HistogramOfEndpoint) -> None:
         """Add the observations to a histogram, and reset the counts."""
-        self._count()
         if any(self._counts):
             histogram.add(self._counts, self._seconds)
             self._counts, self._seconds = [0] * len(self._counts), 0.0

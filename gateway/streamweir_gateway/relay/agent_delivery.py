@@ -7,7 +7,6 @@ from starlette.types import Receive, Scope, Send
 from streamweir_gateway.connection.connected_client import ConnectedClient
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
-from streamweir_gateway.relay.agent_stream import OpenedResponse
 from streamweir_gateway.relay.service import Service
 from streamweir_gateway.requests.offers import NO_OFFER
 from streamweir_gateway.runs.live_streams import LiveStreams
@@ -70,7 +69,7 @@ class AgentDelivery:
             self._request,
             RequestBody.sent(),
             dict.fromkeys(endpoint.destinations, NO_OFFER),
-            OpenedResponse(self._response),
+            self._response,
         )
         exchange = ProxyExchange(
             endpoint,

@@ -20,7 +20,7 @@ from streamweir_gateway.upstream.failures import UpstreamFailure
 from streamweir_gateway.upstream.response import UpstreamResponse
 from streamweir_gateway.upstream.transport import ResponseBody, TransportResponse
 
-__all__ = ["Judgement", "OpenedResponse", "judge", "stream_media_types"]
+__all__ = ["Judgement", "judge", "stream_media_types"]
 
 _STREAMS: Final = frozenset(STREAM_FRAMINGS)
 _TEXT_FRAMINGS: Final = frozenset({"text", "lines"})
@@ -102,19 +102,6 @@ class _Replayed:
 
     async def aclose(self) -> None:
         await self._body.aclose()
-
-
-class OpenedResponse:
-    """A response that has been opened already, with the interface of `UpstreamClient.open`."""
-
-    def __init__(self, response: TransportResponse) -> None:
-        self._response = UpstreamResponse(response)
-
-    async def __aenter__(self) -> UpstreamResponse:
-        return self._response
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._response.aclose()
 
 
 class Judgement:

@@ -82,12 +82,11 @@ class Attempt:
         self.is_broken = self.is_chosen = self._is_committed = False
         self.why: str | None = None
         self.tap_sink: TapSink | None = None
-        timeouts = destination.config.timeouts
         self._options = options = destination.protocol_options(request.target)
         reader = destination.reader(options)
-        self.sink = context.audience.open_sink(reader, options, write_timeout=timeouts.write)
+        self.sink = context.audience.open_sink(reader, options, write_timeout=destination.write_timeout)
         self.stream = StreamNormalizer(reader, destination.pipeline(self.sink, context.incoming, offer))
-        context.supervisor.begin(self.stream, timeouts)
+        context.supervisor.begin(self.stream, destination.timeouts)
         for warning in context.warnings:
             self.stream.pipeline.warn(warning)
         is_socket = destination.messages is not None
@@ -145,7 +144,7 @@ class Attempt:
             stream, is_clean = self._opening.scout, self._opening.is_over
         destination = self.destination
         return stream_hint(
-            stream, speaks=destination.config.speaks, dialects=destination.dialects, is_clean=is_clean
+            stream, speaks=destination.speaks, dialects=destination.dialects, is_clean=is_clean
         )
 
     def stop(self) -> None:
@@ -186,11 +185,14 @@ class Attempt:
                 if requests.given:
                     self._given = requests.given
                     self.stream.reader.hand_over(self._given)
-                opening = requests.open(request)
-                del requests, request  # they hold the body, which a long stream would keep
-                async with opening as response:
+                opened, context.opened = context.opened, None
+                response = UpstreamResponse(opened or await requests.send(request))
+                del requests, request, opened  # they hold the body, which a long stream would keep
+                try:
                     supervisor.response = response
                     await self._relay(response, may_follow=may_follow)
+                finally:
+                    await response.aclose()
         except (Interrupted, UpstreamFailure) as failure:
             if supervisor.is_over:
                 raise ClientGone from None

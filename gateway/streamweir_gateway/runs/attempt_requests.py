@@ -5,7 +5,8 @@ Source: the request contract, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
+from contextlib import aclosing
 from types import MappingProxyType
 from typing import Final
 
@@ -17,9 +18,9 @@ from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import first_answer
 from streamweir_gateway.runs.retry_plan import Failure
-from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.request import UpstreamRequest
 from streamweir_gateway.upstream.response import UpstreamResponse
+from streamweir_gateway.upstream.transport import TransportResponse
 
 __all__ = ["AttemptRequests"]
 
@@ -61,7 +62,7 @@ class AttemptRequests(Struct, eq=False):
         """
         context, sequence = self.context, RequestSequence(self.own, self.offer.written or ())
         while sequence.has_first:
-            async with self.open(sequence.next) as response:
+            async with aclosing(UpstreamResponse(await self.send(sequence.next))) as response:
                 context.supervisor.response = response
                 context.live.answered(response)
                 if (failure := await self._failure_in(response, sequence)) is not None:
@@ -75,18 +76,17 @@ class AttemptRequests(Struct, eq=False):
             self.context.live.recorder.given(given)
         return self._with_messages(request)
 
-    def open(self, request: UpstreamRequest) -> Opening:
-        """Open the response to `request`, or return the response that was opened before the attempt.
+    def send(self, request: UpstreamRequest) -> Awaitable[TransportResponse]:
+        """Send `request`; see `UpstreamClient.send`.
 
         The clock of the first event starts with the first request of the attempt.
         """
-        context, supervisor = self.context, self.context.supervisor
-        if context.live.recorder is not None:
-            context.live.recorder.sent(request)
-        opened, context.opened = context.opened, None
-        return opened or self.destination.client.open(
+        destination, supervisor = self.destination, self.context.supervisor
+        if self.context.live.recorder is not None:
+            self.context.live.recorder.sent(request)
+        return destination.client.send(
             request,
-            connect_timeout=self.destination.config.timeouts.connect,
+            connect_timeout=destination.connect_timeout,
             on_connected=supervisor.sent if supervisor.clock.asked is None else None,
         )
 

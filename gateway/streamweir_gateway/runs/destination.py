@@ -39,6 +39,11 @@ class Destination:
         config: the configuration of the upstream.
         label: the name of the upstream in logs and metrics.
         identity: the upstream's name, or its URL if it has no name; unique at the endpoint, and never shown.
+        speaks: the name of its dialect, or `auto`.
+        timeouts: the time limits of its streams.
+        connect_timeout: the seconds to establish a connection; None: no limit.
+        write_timeout: the seconds for which a client may fail to read; None: no limit.
+        retries: when a request is sent again.
         client: sends the requests.
         admission: admits attempts.
         refused: the fields of reasoning that the upstream has lately refused.
@@ -72,6 +77,11 @@ class Destination:
         self.config = upstream
         self.label = upstream.label
         self.identity = upstream.name or upstream.url
+        self.speaks: Final = upstream.speaks
+        self.timeouts: Final = upstream.timeouts
+        self.connect_timeout: Final = upstream.timeouts.connect
+        self.write_timeout: Final = upstream.timeouts.write
+        self.retries: Final = upstream.retries
         self.client = client
         self.admission = admission
         self.refused = RefusedFields()
@@ -110,7 +120,7 @@ class Destination:
         Raises:
             UnknownDialectError: the configured dialect is `auto`: it is detected anew in each answer.
         """
-        return self.dialects.to_read(self.config.speaks)
+        return self.dialects.to_read(self.speaks)
 
     def path(self, incoming: Incoming) -> str:
         """Return the upstream's path, without a query, for a request of this client.
@@ -130,7 +140,7 @@ class Destination:
         Args:
             options: the options of each dialect, by its name.
         """
-        return StreamReader(self.config.speaks, self.dialects, options, self._limits, self._raw, self._eof)
+        return StreamReader(self.speaks, self.dialects, options, self._limits, self._raw, self._eof)
 
     def scout(self, options: Mapping[str, Options], request_id: str) -> StreamNormalizer:
         """Return a reader and pipeline for one answer; the events are discarded.
@@ -144,7 +154,7 @@ class Destination:
 
     def error_reader(self) -> StreamReader:
         """Return a reader for the body of an error status, which may be an error event of the dialect."""
-        return StreamReader(self.config.speaks, dialects=self.dialects)
+        return StreamReader(self.speaks, dialects=self.dialects)
 
     def pipeline(self, sink: EventSink, incoming: Incoming, offer: Offer) -> Pipeline:
         """Return the pipeline that normalises the answer to `offer` for `sink`."""

@@ -71,6 +71,10 @@ class Endpoint:
 
     Attributes:
         failures: how a failure is reported to a client that gets the frames of the upstream.
+        heartbeat: the seconds between heartbeats; None: no heartbeats.
+        on_disconnect: the seconds for which a run goes on without its client; None: until it ends.
+        relays_all: whether the responses of a whole service are passed on.
+        request_bytes: the most bytes of the body of a request.
         forwards_headers: whether headers of the upstreams' responses are passed on.
         copied: the protocols whose frames are passed on unchanged if the upstream speaks them too.
         plain_offers: the offers for a request whose body is passed on unchanged.
@@ -108,6 +112,10 @@ class Endpoint:
         self.mapping = mapping
         self.front_door = front_door
         self.taps = taps
+        self.heartbeat: Final = config.heartbeat
+        self.on_disconnect: Final = config.on_disconnect
+        self.relays_all: Final = config.relays_all
+        self.request_bytes: Final = config.limits.request_bytes
         self.copied = frozenset(name for name in config.answers if self._may_be_copied(name))
         self._default = {name: self._default_framing(name) for name in config.answers}
         self._returned = response_selection(config.forward_response_headers)
@@ -201,7 +209,7 @@ class Endpoint:
         is_own = protocol in self.copied and protocol != "standard"
         if not is_own or chooses_protocol(scope["headers"], scope["query_string"], self.config.answers):
             return False
-        return all(destination.config.speaks == protocol for destination in self.destinations)
+        return all(destination.speaks == protocol for destination in self.destinations)
 
     def as_asked(self, incoming: Incoming, body: bytes) -> Incoming:
         """Return the request with the framing and the names of turns that its body asks for.
@@ -245,8 +253,7 @@ class Endpoint:
 
     def forwarded_of(self, headers: HeaderList) -> Headers:
         """Return those of the given upstream headers that are passed on and are valid to write."""
-        relays_all = self.config.relays_all
-        passed = end_to_end([*headers], without=_OURS) if relays_all else self._returned.of(headers)
+        passed = end_to_end([*headers], without=_OURS) if self.relays_all else self._returned.of(headers)
         return [header for header in passed if WRITABLE_VALUE.fullmatch(header[1])]
 
     def asks_by_body(self, incoming: Incoming) -> bool:

@@ -71,12 +71,12 @@ class LiveDelivery(Delivery):
     def __init__(
         self, endpoint: Endpoint, incoming: Incoming, *, client: ClientPort, run: RunSupervisor
     ) -> None:
-        clock = StreamClock(began=time.monotonic(), heartbeat=endpoint.config.heartbeat)
+        clock = StreamClock(began=time.monotonic(), heartbeat=endpoint.heartbeat)
         super().__init__(client, clock)
         self._endpoint = endpoint
         self._incoming = incoming
         self._run = run
-        is_for_event_source = incoming.method == "GET" and not endpoint.config.relays_all
+        is_for_event_source = incoming.method == "GET" and not endpoint.relays_all
         self._event_ids = EventIds() if is_for_event_source else None
         self._answer: UpstreamResponse | None = None
         """The response of the upstream, for its status and headers; None until a response has arrived."""
@@ -126,7 +126,7 @@ class LiveDelivery(Delivery):
 
     def awaits_document(self, sink: EventSink) -> bool:
         """Note that the body is of a JSON type; see `Audience`."""
-        if self.is_started or self._endpoint.config.relays_all:
+        if self.is_started or self._endpoint.relays_all:
             return False
         if isinstance(sink, VerbatimWriter):
             sink.is_json = True
@@ -314,7 +314,7 @@ class LiveDelivery(Delivery):
         endpoint, answer, copier = self._endpoint, self._answer, self._copier
         own = endpoint.response_headers(self.sink.media_type, self._incoming)
         copies = copier is not None and copier.has_copied
-        if answer is not None and self.status == _OK and (copies or endpoint.config.relays_all):
+        if answer is not None and self.status == _OK and (copies or endpoint.relays_all):
             self.status = answer.status
         if copies and answer is not None and (given := writable_value(answer.headers, b"content-type")):
             own[0] = b"content-type", given

@@ -57,7 +57,7 @@ class ModelProxy(Proxy):
     ) -> None:
         """Read the body, and pass the request to the endpoint of the model that the body names."""
         if body is None:
-            body = await self._bodies.read(scope, receive, self._endpoint.config.limits.request_bytes)
+            body = await self._bodies.read(scope, receive, self._endpoint.request_bytes)
         try:
             try:
                 request = parse_body(body.data)

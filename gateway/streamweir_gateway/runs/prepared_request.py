@@ -12,8 +12,8 @@ from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.responses.response_keeper import ResponseKeeper
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.request_body import RequestBody
-from streamweir_gateway.upstream.client import Opening
 from streamweir_gateway.upstream.request import UpstreamRequest
+from streamweir_gateway.upstream.transport import TransportResponse
 
 __all__ = ["PreparedRequest"]
 
@@ -35,7 +35,7 @@ class PreparedRequest(Struct, frozen=True):
     request: UpstreamRequest
     body: RequestBody
     offers: Mapping[Destination, Offer]
-    opened: Opening | None = None
+    opened: TransportResponse | None = None
     warnings: tuple[Warning, ...] = ()
     keeper: ResponseKeeper | None = None
 

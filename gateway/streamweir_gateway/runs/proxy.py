@@ -118,7 +118,7 @@ class Proxy:
         endpoint = self._endpoint
         incoming, request = self._asked_before_body(scope, record)
         if body is None:
-            body = await self._bodies.read(scope, receive, endpoint.config.limits.request_bytes)
+            body = await self._bodies.read(scope, receive, endpoint.request_bytes)
         try:
             incoming = endpoint.as_asked(incoming, body.data)
             self._check_draining()  # again: a drain that began while the body came would not end this stream

@@ -58,7 +58,7 @@ class ProxyExchange:
         self._record = record
         self._keeper = prepared.keeper
         try:
-            self.supervisor = supervisor = RunSupervisor(endpoint.config.on_disconnect)
+            self.supervisor = supervisor = RunSupervisor(endpoint.on_disconnect)
             live.supervise(supervisor)
             self._delivery = delivery = LiveDelivery(
                 endpoint, prepared.incoming, client=client, run=supervisor

@@ -17,7 +17,7 @@ from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStream
 from streamweir_gateway.runs.request_body import RequestBody
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
-from streamweir_gateway.upstream.client import Opening
+from streamweir_gateway.upstream.transport import TransportResponse
 
 __all__ = ["RequestContext"]
 
@@ -48,7 +48,7 @@ class RequestContext(Struct, eq=False):
     live: LiveStream
     record: RequestRecord
     observer: Observer
-    opened: Opening | None = None
+    opened: TransportResponse | None = None
     warnings: Sequence[Warning] = ()
 
     def release_request(self) -> None:

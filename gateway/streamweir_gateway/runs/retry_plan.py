@@ -101,7 +101,7 @@ class RetryPlan:
         """Whether another attempt may follow a stream that fails before its first output."""
         if self._left:
             return True
-        retries = self.destination.config.retries
+        retries = self.destination.retries
         return self._tries < retries.attempts and not _RETRIED_IN_BAND.isdisjoint(retries.on)
 
     def can_follow(self, failure: Failure) -> bool:
@@ -111,7 +111,7 @@ class RetryPlan:
         """
         if failure.status == LOOP_STATUS:
             return False
-        if failure.is_in_band and failure.status not in self.destination.config.retries.on:
+        if failure.is_in_band and failure.status not in self.destination.retries.on:
             return False
         return bool(self._left) or self._seconds_before_retry(failure) is not None
 
@@ -128,7 +128,7 @@ class RetryPlan:
 
     def _seconds_before_retry(self, failure: Failure) -> float | None:
         """Return the seconds to wait before this upstream is asked again; None if it is not asked again."""
-        retries = self.destination.config.retries
+        retries = self.destination.retries
         if self._tries >= retries.attempts or not failure.is_in(retries.on):
             return None
         return seconds_before(self._tries, retries, failure.info)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import asynccontextmanager
+from typing import Final
 
 from streamweir_gateway.config import UpstreamConfig
 
@@ -17,10 +17,7 @@ from .transport import Transport, TransportResponse
 from .websocket.request import WebSocketSettings
 from .websocket.transport import WebSocketTransport
 
-__all__ = ["TRANSPORTS", "Opening", "UpstreamClient", "UpstreamClients"]
-
-Opening: TypeAlias = AbstractAsyncContextManager[UpstreamResponse]
-"""Opens a response, which is valid within the block of the context manager."""
+__all__ = ["TRANSPORTS", "UpstreamClient", "UpstreamClients"]
 
 
 class UpstreamClient:
@@ -51,14 +48,25 @@ class UpstreamClient:
             return cls(WebSocketTransport(settings, context))
         return cls(TRANSPORTS[config.transport](context))
 
-    def open(
+    @asynccontextmanager
+    async def open(
+        self, request: UpstreamRequest, *, connect_timeout: float | None
+    ) -> AsyncIterator[UpstreamResponse]:
+        """Send `request`; the response is closed when the block is left. See `send`."""
+        response = UpstreamResponse(await self.send(request, connect_timeout=connect_timeout))
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    def send(
         self,
         request: UpstreamRequest,
         *,
         connect_timeout: float | None,
         on_connected: Callable[[], None] | None = None,
-    ) -> Opening:
-        """Send `request`; the response's connection is closed when the block is left.
+    ) -> Awaitable[TransportResponse]:
+        """Send `request`; return the response undecoded. The caller has to close its body.
 
         Args:
             request: the request to the upstream.
@@ -69,40 +77,11 @@ class UpstreamClient:
             UpstreamFailure: no response arrived.
             ValueError: the request cannot be written as HTTP.
         """
-        return _Opening(
-            self._transport.send(request, connect_timeout=connect_timeout, on_connected=on_connected)
-        )
-
-    def send(
-        self, request: UpstreamRequest, *, connect_timeout: float | None, on_connected: Callable[[], None]
-    ) -> Awaitable[TransportResponse]:
-        """Send `request`; return the response undecoded. The caller has to close its body. See `open`."""
         return self._transport.send(request, connect_timeout=connect_timeout, on_connected=on_connected)
 
     async def aclose(self) -> None:
         """Close every connection."""
         await self._transport.aclose()
-
-
-class _Opening:
-    """A request under way, then its response within the block. A generator would cost more."""
-
-    __slots__ = ("_opening", "_response")
-
-    def __init__(self, opening: Awaitable[TransportResponse]) -> None:
-        self._opening: Awaitable[TransportResponse] | None = opening
-        self._response: UpstreamResponse | None = None
-
-    async def __aenter__(self) -> UpstreamResponse:
-        opening, self._opening = self._opening, None
-        assert opening is not None, "the block is entered once"
-        self._response = UpstreamResponse(await opening)
-        return self._response
-
-    def __aexit__(self, *_: object) -> Coroutine[Any, Any, None]:
-        response, self._response = self._response, None
-        assert response is not None, "the block is left once"
-        return response.aclose()
 
 
 class UpstreamClients:

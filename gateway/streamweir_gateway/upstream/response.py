@@ -45,7 +45,6 @@ class UpstreamResponse:
         "_body",
         "_codings",
         "_decoder",
-        "_is_begun",
         "_pieces",
         "error_bytes",
         "headers",
@@ -70,7 +69,6 @@ class UpstreamResponse:
         self.is_whole = False
         self.error_bytes = 0
         self._body = response.body
-        self._is_begun = False
         self._decoder: BodyDecoder | None = None
 
     def read(self) -> Coroutine[Any, Any, bytes]:
@@ -81,17 +79,17 @@ class UpstreamResponse:
         Raises:
             UpstreamFailure: the body broke off, or cannot be decoded.
         """
-        if not self._is_begun:
+        if self._codings and self._decoder is None:
             self._begin()
         read = self._body.read() if self._decoder is None else self._read_decoded(self._decoder)
         return read if self.on_read is None else self._read_noted(self.on_read, read)
 
     def _begin(self) -> None:
-        self._is_begun = True
-        if self._codings:
-            with self._own_failures():
-                self._decoder = body_decoder(", ".join(self._codings))
-            self._pieces = _NO_PIECES
+        with self._own_failures():
+            self._decoder = body_decoder(", ".join(self._codings))
+        if self._decoder is None:
+            self._codings = ()
+        self._pieces = _NO_PIECES
 
     @property
     def is_over(self) -> bool:
@@ -104,7 +102,7 @@ class UpstreamResponse:
         The caller gets all other bytes by `read`. None is returned if the transport or a coding needs the
         task for each read. This is not a coroutine function, because each stream would keep the coroutine.
         """
-        if not self._is_begun or self._decoder is not None:
+        if self._codings:
             return None
         is_noted = self.on_read is None or self.on_relayed is not None
         return self._body.relay(take if is_noted or self.on_read is None else _noting(self.on_read, take))
