@@ -47,7 +47,7 @@ class RememberedHeaders(list[tuple[bytes, bytes]]):
     __slots__ = ("has_ids", "memo")
 
     def __init__(self, headers: HeaderList, memo: Memo, *, has_ids: bool = True) -> None:
-        super().__init__(headers)
+        self.extend(headers)
         self.memo = memo
         self.has_ids = has_ids
 

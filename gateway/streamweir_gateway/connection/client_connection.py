@@ -8,7 +8,7 @@ from typing import Final
 
 from starlette.types import Receive, Scope
 
-__all__ = ["CONNECTION_EXTENSION", "ClientConnection", "SwitchedProtocol"]
+__all__ = ["CONNECTION_EXTENSION", "ClientConnection", "SwitchedProtocol", "connection_of"]
 
 CONNECTION_EXTENSION: Final = "streamweir.connection"
 """The key of `scope["extensions"]` under which a server puts its `ClientConnection`."""
@@ -41,15 +41,6 @@ class ClientConnection:
     __slots__ = ()
 
     refused: str | None = None
-
-    @staticmethod
-    def of(scope: Scope) -> ClientConnection:
-        """Return the connection on which the request with this scope arrived."""
-        try:
-            given: ClientConnection = scope["extensions"][CONNECTION_EXTENSION]
-        except KeyError:
-            return ClientConnection()
-        return given
 
     def whole_body(self, receive: Receive) -> bytes | None:
         """Return the rest of the request's body, if all of it has arrived; it is then taken.
@@ -127,3 +118,12 @@ class ClientConnection:
         """
         del listener
         return False
+
+
+def connection_of(scope: Scope) -> ClientConnection:
+    """Return the connection on which the request with this scope arrived."""
+    try:
+        given: ClientConnection = scope["extensions"][CONNECTION_EXTENSION]
+    except KeyError:
+        return ClientConnection()
+    return given

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from starlette.types import Receive, Scope, Send
 
 from streamweir.delivery.asgi_client import AsgiClient
-from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.connection.client_connection import connection_of
 
 __all__ = ["ConnectedClient"]
 
@@ -15,22 +15,23 @@ __all__ = ["ConnectedClient"]
 class ConnectedClient(AsgiClient):
     """The client of one request; see `ClientPort`.
 
+    Attributes:
+        write: the function that sends a piece of the body without waiting; see `ClientConnection`.
+
     Args:
         scope: the ASGI scope of the request.
         receive: the receive callable of the server.
         send: the send callable of the server.
     """
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "write")
+
+    write: Callable[[bytes], bool]
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        super().__init__(receive, send)
-        self._connection = ClientConnection.of(scope)
-
-    @property
-    def write(self) -> Callable[[bytes], bool]:
-        """The function that sends a piece of the body without waiting; see `ClientConnection`."""
-        return self._connection.write
+        AsgiClient.__init__(self, receive, send)
+        self._connection = connection = connection_of(scope)
+        self.write = connection.write
 
     def unsent(self) -> int | None:
         """Return the number of bytes that the client has not taken."""

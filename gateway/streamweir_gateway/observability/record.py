@@ -167,9 +167,8 @@ class RequestRecord(Struct):
         self.gap_seconds += gap
         self.longest_gap = max(self.longest_gap, gap)
 
-    @property
     def reading_ms(self) -> tuple[float, float]:
-        """The milliseconds to the last read with events: from the request's arrival, and from the first."""
+        """Return the ms to the last read with events: from the arrival of the request, and from the first."""
         if self._read_at is None or self.first_event_ms is None:
             return 0.0, 0.0
         total = (self._read_at - self.began) * 1000

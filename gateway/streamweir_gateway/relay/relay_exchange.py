@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.http.headers import header_value, media_type_of
 from streamweir.http.refusals import Refusal
-from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.connection.client_connection import connection_of
 from streamweir_gateway.handshakes import check_handshake, is_handshake
 from streamweir_gateway.observability.observer import Observer
 from streamweir_gateway.observability.record import RequestRecord
@@ -133,7 +133,7 @@ class RelayExchange:
         self._send = send
         self._record = record
         self._observer = observer
-        self._connection = ClientConnection.of(scope)
+        self._connection = connection_of(scope)
         limit = first.endpoint.config.limits.request_bytes
         self._body = ClientBody(scope, receive, self._connection, limit)
         self.watch = RelayWatch(self._connection, first.destination.config.timeouts, start.seconds)

@@ -233,7 +233,7 @@ class UpstreamRun(ResumableRun):
         if detached is not None:
             record.detached = detached
             self._observer.metrics.run_detached(detached)
-        if self._run is None or self._run.attempt.refused:
+        if self._run is None or self._run.attempt.was_refused():
             return
         self._run.complete(record)
         if detached == "fenced":

@@ -101,9 +101,8 @@ class Attempt:
         """Facts from the requests that the decoder of the answer needs."""
         self._permit: Permit | None = None
 
-    @property
-    def refused(self) -> bool:
-        """Whether the upstream had too many streams, so that there is no failure to report."""
+    def was_refused(self) -> bool:
+        """Return whether the upstream had too many streams, so that there is no failure to report."""
         return self.failure is not None and self.failure.info is None
 
     async def run(self) -> None:
@@ -125,7 +124,7 @@ class Attempt:
             if self._permit is not None:
                 self._permit.release()
             live.attempt_ended(number, self)
-        error = self.stream.pipeline.error
+        error = self.stream.pipeline.lifecycle.error
         if error is not None and error.code not in _OUR_END:
             self._context.observer.upstream_failed(label, error.code)
 
@@ -175,7 +174,7 @@ class Attempt:
         context, supervisor = self._context, self._context.supervisor
         requests, self._requests = self._requests, None
         assert requests is not None, "an attempt runs once"
-        may_follow = self._plan.may_follow_stream and context.opened is None  # it cannot be sent again
+        may_follow = self._plan.may_follow_stream() and context.opened is None  # it cannot be sent again
         try:
             with supervisor.waiting:
                 request = requests.only() or await requests.send_first()
@@ -225,7 +224,7 @@ class Attempt:
             self._end_complete(response)
             return
         failure: Failure | None = None
-        if not may_be_stream(response):
+        if not may_be_stream(response.status, response.media_type):
             failure, self.why = await failure_of(response, self.destination, context)
         elif may_follow:
             failure = await self._read_opening(response)
@@ -234,7 +233,7 @@ class Attempt:
         if failure is not None:
             self._end_failed(failure)
             return
-        if is_json(response) and context.audience.awaits_document(self.sink):
+        if is_json(response.media_type) and context.audience.awaits_document(self.sink):
             await self._take_document(response)
         reading, position, goes_on = self._reading, self.stream.pipeline.position, supervisor.stop is None
         while goes_on:
@@ -331,13 +330,14 @@ class Attempt:
         self._is_committed = True
         if self._permit is not None:
             self._permit.succeeded()
-        self._context.record.cause = ()
+        if self._context.record.cause:
+            self._context.record.cause = ()
 
     # The ends
 
     def _end_complete(self, response: UpstreamResponse) -> None:
         """End the attempt: the stream has ended, completely or with an error event."""
-        error = self.stream.pipeline.error
+        error = self.stream.pipeline.lifecycle.error
         if error is None:
             response.let_end()
         if not self._is_committed:

@@ -6,6 +6,7 @@ Source: the standard protocol 1.1, section 8.
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from streamweir.errors import MalformedEvent
@@ -32,9 +33,9 @@ class PossibleDocument(NamedTuple):
     """Whether `data` is the whole body, and is one JSON object or list."""
 
 
-def is_json(response: UpstreamResponse) -> bool:
-    """Return whether the content type of the response is that of a JSON document."""
-    media_type = response.media_type
+@lru_cache(maxsize=64)
+def is_json(media_type: bytes) -> bool:
+    """Return whether a content type, in lower case and without parameters, is that of a JSON document."""
     return media_type == b"application/json" or (
         media_type.startswith(b"application/") and media_type.endswith(b"+json")
     )

@@ -72,7 +72,7 @@ class LiveDelivery(Delivery):
         self, endpoint: Endpoint, incoming: Incoming, *, client: ClientPort, run: RunSupervisor
     ) -> None:
         clock = StreamClock(began=time.monotonic(), heartbeat=endpoint.heartbeat)
-        super().__init__(client, clock)
+        Delivery.__init__(self, client, clock)
         self._endpoint = endpoint
         self._incoming = incoming
         self._run = run
@@ -169,7 +169,7 @@ class LiveDelivery(Delivery):
         if not self.is_started and self._awaits_first_event and self.holds_status:
             return
         try:
-            await super().send()
+            await Delivery.send(self)
         except OSError:
             self.supervisor.drop("client_gone")
 
@@ -202,7 +202,7 @@ class LiveDelivery(Delivery):
             elif ending == "break":
                 await self._break_off()
             else:
-                await super().finish(error, failure)
+                await Delivery.finish(self, error, failure)
         except OSError as gone:
             raise ClientGone from gone
 

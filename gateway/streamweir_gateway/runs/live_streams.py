@@ -86,7 +86,8 @@ class LiveStreams:
             makers: functions that make the taps of every stream.
             is_recorded: whether the stream gets a recorder, if the process has a console.
         """
-        recorder = self.recorder(record, scope) if is_recorded else None
+        make_recorder = self.make_recorder if is_recorded else None
+        recorder = None if make_recorder is None else make_recorder(record, scope)
         return LiveStream(self, record, scope, makers, recorder)
 
     def recorder(self, record: RequestRecord, scope: Scope) -> StreamRecorder | None:

@@ -91,7 +91,8 @@ class Proxy:
             record.status = 204
             return send_nothing(send, [(REQUEST_ID, record.request_id.encode("ascii"))])
         self._check_method(scope)
-        self._check_draining()
+        if self._streams.draining:
+            raise _draining()
         return self.answer(scope, receive, send, record)
 
     async def answer(
@@ -121,7 +122,8 @@ class Proxy:
             body = await self._bodies.read(scope, receive, endpoint.request_bytes)
         try:
             incoming = endpoint.as_asked(incoming, body.data)
-            self._check_draining()  # again: a drain that began while the body came would not end this stream
+            if self._streams.draining:  # again: a drain that began meanwhile would not end this stream
+                raise _draining()
             if endpoint.mapping is None and endpoint.front_door is None:
                 prepared = PreparedRequest(incoming, request, body, endpoint.plain_offers)
             else:
@@ -196,9 +198,9 @@ class Proxy:
         if scope["method"] not in self._methods:  # a router lets HEAD pass as a kind of GET
             raise Refusal("METHOD_NOT_ALLOWED", headers={"Allow": ", ".join(self._methods)})
 
-    def _check_draining(self) -> None:
-        if self._streams.draining:
-            raise Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
+
+def _draining() -> Refusal:
+    return Refusal("GATEWAY_DRAINING", headers={"Connection": "close"})
 
 
 def refused(error: RequestError) -> Refusal:

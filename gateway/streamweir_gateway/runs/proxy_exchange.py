@@ -99,7 +99,7 @@ class ProxyExchange:
             delivery.watch()
             await run.run()
             supervisor.clock.is_busy = True  # no clock of the upstream runs any longer
-            attempt, error = run.attempt, run.attempt.stream.pipeline.error
+            attempt, error = run.attempt, run.attempt.stream.pipeline.lifecycle.error
             if delivery.sink is not attempt.sink:
                 delivery.choose_sink(attempt.sink)
             if error is not None:
@@ -123,13 +123,13 @@ class ProxyExchange:
     def _complete_record(self) -> None:
         """Complete the record, unless the request is refused."""
         attempt, record = self._run.attempt, self._record
-        if attempt.refused:
+        if attempt.was_refused():
             return
         pipeline, dropped = attempt.stream.pipeline, self._delivery.supervisor.dropped
         events = pipeline.position.written  # before an end that is not sent
         if attempt.stream.push_held_end():
             dropped = None  # the client has the whole answer
-        if not pipeline.ended:
+        if not pipeline.position.ended:
             attempt.stream.cancel(dropped or "cancelled")
         self._run.complete(record, dropped=dropped)
         self._delivery.note_in(record, events=events)

@@ -15,7 +15,7 @@ from streamweir.errors import MalformedEvent
 from streamweir.http.headers import announced_length
 from streamweir.http.refusals import Refusal
 from streamweir.jsontext import parse_json
-from streamweir_gateway.connection.client_connection import ClientConnection
+from streamweir_gateway.connection.client_connection import ClientConnection, connection_of
 from streamweir_gateway.runs.client_gone import ClientGone
 
 __all__ = ["RequestBodies", "RequestBody", "next_piece", "request_object"]
@@ -47,7 +47,7 @@ class RequestBodies:
             Refusal: the body is too large, alone or with the others, or the server refused it.
             ClientGone: the client left before the end of the body.
         """
-        connection = ClientConnection.of(scope)
+        connection = connection_of(scope)
         data, more = connection.whole_body(receive), False
         if data is None:
             self._check(announced_length(scope["headers"]), limit)

@@ -9,6 +9,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -60,12 +61,13 @@ class Refused(NamedTuple):
     """
 
 
-def may_be_stream(response: UpstreamResponse) -> bool:
-    """Return whether status and content type may be those of a stream.
+@lru_cache(maxsize=64)
+def may_be_stream(status: int, media_type: bytes) -> bool:
+    """Return whether a status and a content type may be those of a stream.
 
     Some servers send HTML for all types.
     """
-    return response.status in STREAM_STATUSES and _NO_STREAM.match(response.media_type) is None
+    return status in STREAM_STATUSES and _NO_STREAM.match(media_type) is None
 
 
 async def classify_response(response: UpstreamResponse, context: ErrorContext) -> Refused:

@@ -96,9 +96,8 @@ class RetryPlan:
         self.destination = first
         self._tries = 1
 
-    @property
     def may_follow_stream(self) -> bool:
-        """Whether another attempt may follow a stream that fails before its first output."""
+        """Return whether another attempt may follow a stream that fails before its first output."""
         if self._left:
             return True
         retries = self.destination.retries

@@ -71,7 +71,7 @@ class Run:
                 seconds = self._plan.advance(failure)
                 if seconds is None:
                     self.attempt = best
-                    if best.refused:
+                    if best.was_refused():
                         raise Refusal("OVERLOADED")
                     return
                 self._failed += (f"attempt {len(self._failed) + 1}: {_why(attempt)}",)
@@ -145,14 +145,15 @@ class Run:
                 everything.
         """
         stream = self.attempt.stream
-        reader, pipeline, error = stream.reader, stream.pipeline, stream.pipeline.error
+        reader, lifecycle = stream.reader, stream.pipeline.lifecycle
         record.speaks = "auto" if reader.dialect is None else reader.dialect.name
-        record.reason = reason = dropped or pipeline.reason
-        record.code = None if error is None else error.code
+        record.reason = reason = dropped or lifecycle.reason
+        if lifecycle.error is not None:
+            record.code = lifecycle.error.code
         record.bytes_in = stream.bytes or record.bytes_in or 0
         record.malformed = reader.malformed
         record.unknown = reader.unknown
-        record.repairs = pipeline.tools.repairs
+        record.repairs = stream.pipeline.tools.repairs
         for name, count in stream.tokens.items():
             setattr(record, name, count)
         if reason not in _STOPPED:
@@ -160,7 +161,7 @@ class Run:
 
     def _hint(self, record: RequestRecord) -> str | None:
         """Return advice for the operator about a run that is over; None if there is no advice."""
-        buffering = buffering_hint(self.attempt.stream.pipeline.position.written, *record.reading_ms)
+        buffering = buffering_hint(self.attempt.stream.pipeline.position.written, *record.reading_ms())
         return "; ".join(filter(None, [*self._failed, self.attempt.hint(), buffering])) or None
 
 

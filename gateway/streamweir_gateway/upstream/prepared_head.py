@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct
 
@@ -12,6 +12,8 @@ from .http1 import request_head
 from .request import UpstreamRequest
 
 __all__ = ["HeadTemplate", "PreparedHead", "media_types_of"]
+
+_flat: Final = chain.from_iterable
 
 
 class PreparedHead(Struct, frozen=True):
@@ -78,7 +80,7 @@ class HeadTemplate(Struct, frozen=True):
         """
         common = self.common
         headers = [*common.headers, *others]
-        lines = "%s: %s\r\n" * len(others) % (*chain.from_iterable(others),)
+        lines = "%s: %s\r\n" * len(others) % (*_flat(others),)
         head = self.lines + lines.encode("latin-1")
         prepared = PreparedHead(common, headers, head, self.media_types)
         return UpstreamRequest(

@@ -5,7 +5,7 @@ Source: the library contract, sections 2 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Unpack, cast
 
 from starlette.background import BackgroundTask
@@ -184,9 +184,9 @@ class _OwnDelivery(ResponseDelivery):
         self.status = response.status_code
         self._scope = scope
 
-    async def _start(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> None:
+    def _start(self) -> Awaitable[None]:
         take_ownership(self._scope)
-        await super()._start(data, more=more, is_heartbeat=is_heartbeat)
+        return super()._start()
 
 
 def preflight_error(

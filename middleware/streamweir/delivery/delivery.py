@@ -174,7 +174,8 @@ class Delivery:
             if self.gone is not None:
                 self._raise_gone()
             if not self.is_started:
-                await self._start(data, more=True)
+                await self._start()
+                await self._send_body(data, more=True)  # even an empty one: a server may hold the headers
             elif data:
                 await self._send_body(data, more=True)
             self.bytes += len(data)
@@ -326,9 +327,8 @@ class Delivery:
         clock.writing_since = time.monotonic()
         try:
             if not self.is_started:
-                await self._start(data, more=more, is_heartbeat=is_heartbeat)
-            else:
-                await self._send_body(data, more=more, is_heartbeat=is_heartbeat)
+                await self._start()
+            await self._send_body(data, more=more, is_heartbeat=is_heartbeat)
         except OSError as error:
             self._note_gone(error)
             raise
@@ -337,16 +337,15 @@ class Delivery:
             clock.writing_since = None
         self.bytes += len(data)
 
-    async def _start(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> None:
-        """Send headers and first piece, even an empty one: a server may hold the headers until it comes."""
+    def _start(self) -> Awaitable[None]:
+        """Send the headers. A piece of the body has to follow at once. This is no coroutine function."""
         self.is_started = True
         headers = self._whole_headers
         if headers is None:
             headers = self._headers() + self._extra_headers
         if self.watcher is not None:
             self.watcher.response_started(self.status, headers)
-        await self.client.send_start(self.status, headers)
-        await self._send_body(data, more=more, is_heartbeat=is_heartbeat)
+        return self.client.send_start(self.status, headers)
 
     def _send_body(self, data: bytes, *, more: bool, is_heartbeat: bool = False) -> Awaitable[None]:
         """Send a piece of the body, and tell the watcher. This is no coroutine function; see `AsgiClient`."""

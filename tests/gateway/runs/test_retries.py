@@ -245,7 +245,7 @@ def test_each_upstream_has_its_attempts_before_the_next() -> None:
     other = Failure(error_info("UPSTREAM_ERROR"), status=500)
     way = []
     for failure in (again, again, again, other):
-        way.append((course.destination.retries.attempts, course.may_follow_stream))
+        way.append((course.destination.retries.attempts, course.may_follow_stream()))
         seconds = course.advance(failure)
     assert way == [(2, True), (2, True), (1, True), (2, True)]
     assert seconds is None
