@@ -113,11 +113,13 @@ class _Response:
         """Forward a message. This is no coroutine function: a coroutine more would cost time per event."""
         if not self.is_started:
             self.is_started = True
-            message = {**message, "headers": self._headers(message)}
+            given = message.get("headers", [])
+            headers = self._headers(given)
+            if headers is not given:
+                message = {**message, "headers": headers}
         return self._send(message)
 
-    def _headers(self, start: Message) -> Headers:
-        given: Headers = start.get("headers", [])
+    def _headers(self, given: Headers) -> Headers:
         request_id = (REQUEST_ID, self._state["request_id"].encode("ascii"))
         if given[-2:] == [request_id, _NO_SNIFFING] and self._are_complete(given):  # most streams
             return given

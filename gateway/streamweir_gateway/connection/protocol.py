@@ -194,7 +194,7 @@ class HttpProtocol(asyncio.Protocol):
         """
         self._keeps_alive = self._keeps_alive and head.keep_alive
         self._clock.restart()
-        if self._running is None and self._context.shortcut is not None and not head.is_unusual:
+        if self._running is None and self._context.shortcut() is not None and not head.is_unusual:
             self._running = self._receiving = DirectExchange(
                 self, head, client=self._client, local=self._local
             )
@@ -209,7 +209,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def on_whole_request(self, head: RequestHead, body: bytes) -> None:
         """Answer a request that has arrived whole, with no other request before it."""
-        if self._context.shortcut is not None:
+        if self._context.shortcut() is not None:
             self.on_request(head)
             self.on_body(body)
             self.on_request_end()
@@ -232,7 +232,7 @@ class HttpProtocol(asyncio.Protocol):
     def on_request_end(self) -> None:
         """Note that the request is complete."""
         self._clock.stop()
-        exchange, shortcut = self._receiving, self._context.shortcut
+        exchange, shortcut = self._receiving, self._context.shortcut()
         if exchange is None:
             return
         exchange.end_request(keep_alive=self._keeps_alive)
@@ -333,7 +333,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def _begin(self, exchange: HttpExchange, scope: Scope) -> None:
         context = self._context
-        exchange.task = task = context.loop.create_task(exchange.run(context.app, scope))
+        exchange.task = task = context.loop().create_task(exchange.run(context.app, scope))
         context.tasks.add(task)  # a callback at its end would take a turn of the event loop
 
     # --- refusing and closing -------------------------------------------------------------------------------

@@ -43,16 +43,14 @@ class ServerContext:
     date: DateHeader = field(default_factory=DateHeader)
     _loop: asyncio.AbstractEventLoop | None = field(default=None, init=False)
 
-    @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop of the server, which runs: asking asyncio for it costs a call of the system each time."""
+        """Return the running loop of the server; asyncio would make a call of the system each time."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
-    @property
     def shortcut(self) -> Shortcut | None:
-        """The part of the application that answers some requests without a task; None if it has none now."""
+        """Return the part of the application that answers some requests without a task; None without one."""
         found: Shortcut | None = getattr(self.app, "shortcut", None)
         return found
 

@@ -75,7 +75,7 @@ class HeldOpening:
             self._pieces.append(data)
             self._size += len(data)
             await self._feed(data)
-            if not data or response.is_over:
+            if not data or response.is_over():
                 self.is_over = True
                 self.scout.close()
 

@@ -57,7 +57,8 @@ class ModelProxy(Proxy):
     ) -> None:
         """Read the body, and pass the request to the endpoint of the model that the body names."""
         if body is None:
-            body = await self._bodies.read(scope, receive, self._endpoint.request_bytes)
+            bodies, limit = self._bodies, self._endpoint.request_bytes
+            body = bodies.arrived(scope, receive, limit) or await bodies.read(scope, receive, limit)
         try:
             try:
                 request = parse_body(body.data)

@@ -119,7 +119,8 @@ class Proxy:
         endpoint = self._endpoint
         incoming, request = self._asked_before_body(scope, record)
         if body is None:
-            body = await self._bodies.read(scope, receive, endpoint.request_bytes)
+            bodies, limit = self._bodies, endpoint.request_bytes
+            body = bodies.arrived(scope, receive, limit) or await bodies.read(scope, receive, limit)
         try:
             incoming = endpoint.as_asked(incoming, body.data)
             if self._streams.draining:  # again: a drain that began meanwhile would not end this stream

@@ -35,8 +35,23 @@ class RequestBodies:
         self.max_bytes = max_bytes
         self.held_bytes = 0
 
+    def arrived(self, scope: Scope, receive: Receive, limit: int) -> RequestBody | None:
+        """Return the body of a request if all of it has arrived; None: see `read`.
+
+        Args:
+            limit: the most bytes that this body may have.
+
+        Raises:
+            Refusal: the body is too large, alone or with the others.
+        """
+        data = connection_of(scope).whole_body(receive)
+        if data is None:
+            return None
+        self._check(len(data), limit)
+        return RequestBody(self, data)
+
     async def read(self, scope: Scope, receive: Receive, limit: int) -> RequestBody:
-        """Return the whole body of a request. The caller releases it.
+        """Return the whole body of a request, as soon as it has arrived. The caller releases it.
 
         Only bytes that have arrived are counted, not the bytes that `Content-Length` announces.
 
@@ -48,10 +63,8 @@ class RequestBodies:
             ClientGone: the client left before the end of the body.
         """
         connection = connection_of(scope)
-        data, more = connection.whole_body(receive), False
-        if data is None:
-            self._check(announced_length(scope["headers"]), limit)
-            data, more = await next_piece(receive, connection)
+        self._check(announced_length(scope["headers"]), limit)
+        data, more = await next_piece(receive, connection)
         self._check(len(data), limit)
         body = RequestBody(self, data)
         if more:

@@ -154,7 +154,7 @@ async def _error_body(response: UpstreamResponse) -> tuple[bytes, bool]:
                 data = await response.read()
                 body += data
                 response.error_bytes = len(body)
-                is_whole = not data or response.is_over
+                is_whole = not data or response.is_over()
     except (UpstreamFailure, TimeoutError):
         pass
     return bytes(body[:MAX_BODY_BYTES]), is_whole and len(body) <= MAX_BODY_BYTES

@@ -94,9 +94,12 @@ class RunSupervisor(Watched):
     def begin(self, source: Evidence, timeouts: Timeouts) -> None:
         """Begin another attempt: all clocks but `total` start anew."""
         clock = self.clock
-        within = timeouts.shortest if clock.source is None else 0.0  # later attempts: `total` runs already
+        if clock.source is None:
+            within, self.stop = timeouts.shortest, None
+        else:
+            within = 0.0  # `total` runs already
+            self.stop = clock.asked = clock.last_read = None
         clock.source, clock.timeouts = source, timeouts
-        self.stop = clock.asked = clock.last_read = None
         self._sweep.look_soon(self, within)
 
     def sent(self) -> None:

@@ -122,7 +122,7 @@ class StreamReading:
         if self._supervisor.stop is not None:
             return
         written = self._position.written
-        if self._feed(data) and (self.is_clean or self._rest_is_over or response.is_over):
+        if self._feed(data) and (self.is_clean or self._rest_is_over or response.is_over()):
             self.is_clean = True
             self._stream.close()
         if is_chosen and self._position.written != written:
@@ -133,7 +133,7 @@ class StreamReading:
 
         The client gets the end after this, so a body that stays silent is waited for only briefly.
         """
-        if self.is_clean or response.is_over or not self._stream.pipeline.copies_frames:
+        if self.is_clean or response.is_over() or not self._stream.pipeline.copies_frames:
             return
         held = b""
         with suppress(TimeoutError, UpstreamFailure):

@@ -212,9 +212,8 @@ class UpstreamConnection(asyncio.Protocol):
         length = announced_length(parser.headers)
         return length is not None and length <= ONE_WRITE
 
-    @property
     def is_over(self) -> bool:
-        """Whether the response ended properly and all of its body has been read."""
+        """Return whether the response ended properly and all of its body has been read."""
         return not self._pieces and self._parser is not None and self._parser.is_complete
 
     def is_reusable(self) -> bool:

@@ -164,7 +164,7 @@ class _Body:
 
     @property
     def is_over(self) -> bool:
-        return self._connection is None or self._connection.is_over
+        return self._connection is None or self._connection.is_over()
 
     @property
     def is_ready(self) -> bool:

@@ -91,9 +91,8 @@ class UpstreamResponse:
             self._codings = ()
         self._pieces = _NO_PIECES
 
-    @property
     def is_over(self) -> bool:
-        """Whether the body has been read to its proper end, as far as that is known without another read."""
+        """Return whether the body has been read to its proper end, as far as known without another read."""
         return self._decoder is None and self._body.is_over
 
     def relay(self, take: Callable[[bytes], bool]) -> Awaitable[None] | None:
@@ -129,7 +128,7 @@ class UpstreamResponse:
 
     def aclose(self) -> Coroutine[Any, Any, None]:
         """Give the connection back if the response has ended; else close the connection."""
-        self.is_whole = self.is_whole or self.is_over
+        self.is_whole = self.is_whole or self.is_over()
         return self._body.aclose()
 
     @contextmanager

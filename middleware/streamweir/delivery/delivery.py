@@ -356,9 +356,9 @@ class Delivery:
     def _settle_status(self, error: ErrorInfo | None, failure: ErrorInfo | None) -> None:
         """Choose the status of an answer that is sent as a whole."""
         sink = self.sink
-        if error is None and sink.is_not_understood:
-            error = error_info("UPSTREAM_INVALID_RESPONSE")
         if isinstance(sink, FoldedWriter) or sink.is_failure:
+            if error is None and sink.is_not_understood:
+                error = error_info("UPSTREAM_INVALID_RESPONSE")
             self.status, self._extra_headers = folded_response(
                 self._unsent,
                 error,

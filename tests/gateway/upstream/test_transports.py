@@ -744,7 +744,7 @@ async def test_reads_are_relayed_in_the_context_of_their_request() -> None:
                 script.go()
                 await relayed(response, take)
                 assert await response.read() == b""
-                assert response.is_over
+                assert response.is_over()
         assert server.connections == 1
         await asking.aclose()
     assert taken == [(0, b"b"), (0, b"c"), (1, b"b"), (1, b"c")]
@@ -765,7 +765,7 @@ async def test_bytes_after_a_stopped_relay_are_read() -> None:
         await relayed(response, take_one)
         script.go()
         assert await response.read() == b"c"
-        assert not response.is_over
+        assert not response.is_over()
     assert taken == [b"b"]
 
 
