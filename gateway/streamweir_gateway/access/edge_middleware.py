@@ -20,6 +20,7 @@ from streamweir.http.refusals import send_failure
 from streamweir.http.response_headers import VARIES
 from streamweir.stream_error import log_failure
 from streamweir_gateway.access.cors import CorsPolicy, speaks_of_cors
+from streamweir_gateway.connection.stream_headers import StreamHeaders
 from streamweir_gateway.observability.trace_context import TRACE_CONTEXT, ids_of
 
 __all__ = ["PRIVATE", "RELAYED", "RELAYS_ALL", "EdgeMiddleware"]
@@ -120,9 +121,9 @@ class _Response:
         return self._send(message)
 
     def _headers(self, given: Headers) -> Headers:
-        request_id = (REQUEST_ID, self._state["request_id"].encode("ascii"))
-        if given[-2:] == [request_id, _NO_SNIFFING] and self._are_complete(given):  # most streams
+        if type(given) is StreamHeaders and self._adds_nothing():
             return given
+        request_id = (REQUEST_ID, self._state["request_id"].encode("ascii"))
         is_theirs = self._state.get(RELAYS_ALL) and speaks_of_cors(given)
         cors = () if self._cors is None or is_theirs else self._cors
         if self._state.get(RELAYED):
@@ -137,12 +138,9 @@ class _Response:
             *cors,
         ]
 
-    def _are_complete(self, headers: Headers) -> bool:
-        """Return whether headers that end with those of this layer need no others, and have none twice."""
-        if self._cors is not None or self._state.get(RELAYED) or self._state.get(PRIVATE):
-            return False
-        names = dict(headers)
-        return len(names) == len(headers) and b"".join(names).islower()
+    def _adds_nothing(self) -> bool:
+        """Return whether a stream gets no other headers than its own."""
+        return self._cors is None and not (self._state.get(RELAYED) or self._state.get(PRIVATE))
 
 
 def _without(names: Set[bytes], headers: Headers) -> Headers:

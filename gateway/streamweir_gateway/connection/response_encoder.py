@@ -11,7 +11,7 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Final, Literal, TypeAlias
 
-from streamweir_gateway.connection.repeated_lines import RepeatedLines
+from streamweir_gateway.connection.stream_headers import StreamHeaders
 
 __all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "are_header_lines", "status_line"]
 
@@ -38,7 +38,6 @@ _STATUS_LINES: Final = {
 }
 _HEADER_LINES: Final = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++: [\t\x20-\x7e\x80-\xff]*+\r\n)*+")
 _LAST_CHUNK: Final = b"0\r\n\r\n"
-_REPEATED: Final = RepeatedLines()
 
 
 def status_line(status: int) -> bytes:
@@ -85,19 +84,20 @@ class ResponseEncoder:
         """
         if self.state != "expected":
             raise RuntimeError("the response has started")
-        pairs = [*headers]
-        fields, closes = dict(pairs), False
-        if (known := _REPEATED.of(pairs, fields)) is None:
+        if type(headers) is StreamHeaders:  # none of them concerns the message or the connection
+            lines, length, closes = [status_line(status), date, headers.lines], None, False
+        else:
+            pairs = [*headers]
+            fields = dict(pairs)
             if not b"".join(fields).islower():  # few applications spell names otherwise
                 pairs = [(name.lower(), value) for name, value in pairs]
                 fields = dict(pairs)
             if b"transfer-encoding" in fields:  # these headers are set here
                 pairs = [pair for pair in pairs if pair[0] != b"transfer-encoding"]
             closes = b"connection" in fields and b"close" in _tokens(fields[b"connection"])
-            known = _header_lines(pairs)
-            _REPEATED.note(pairs, fields, known)
-        lines = [status_line(status), b"" if b"date" in fields else date, known]
-        self._settle_framing(status, fields.get(b"content-length"))
+            lines = [status_line(status), b"" if b"date" in fields else date, _header_lines(pairs)]
+            length = fields.get(b"content-length")
+        self._settle_framing(status, length)
         self.state = "started"
         self.keep_alive = keep_alive and not closes
         if not keep_alive and not closes:

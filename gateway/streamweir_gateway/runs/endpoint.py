@@ -13,7 +13,7 @@ from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.failures.ending import FailureMode
 from streamweir.http.asked_answer import asked_framing, asked_names
-from streamweir.http.headers import REQUEST_ID, HeaderList, Headers, header_value, stream_headers
+from streamweir.http.headers import HeaderList, Headers, header_value
 from streamweir.http.negotiation import (
     UnknownProtocolError,
     choose_framing,
@@ -246,11 +246,6 @@ class Endpoint:
             scope["headers"], scope["query_string"], scope["path"], self.config.answers, self.dialects
         )
 
-    def response_headers(self, media_type: str, incoming: Incoming) -> list[tuple[bytes, bytes]]:
-        """Return the headers of a stream or a folded answer, as a new list; the content type comes first."""
-        first, last = _constant_headers(media_type)
-        return [*first, (REQUEST_ID, incoming.request_id.encode("ascii")), last]
-
     def forwarded_of(self, headers: HeaderList) -> Headers:
         """Return those of the given upstream headers that are passed on and are valid to write."""
         passed = end_to_end([*headers], without=_OURS) if self.relays_all else self._returned.of(headers)
@@ -285,10 +280,3 @@ def _framing(accept: str, default: Any) -> str:
 @cache
 def _usual_framing(accept: str, default: Any) -> str:
     return choose_framing(accept, default)
-
-
-@cache
-def _constant_headers(media_type: str) -> tuple[Headers, tuple[bytes, bytes]]:
-    """Return the headers of a stream that do not depend on the request; the last one separately."""
-    *first, last = (header for header in stream_headers(media_type, "") if header[0] != REQUEST_ID)
-    return first, last

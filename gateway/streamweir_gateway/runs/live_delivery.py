@@ -26,6 +26,7 @@ from streamweir.translation.sink import EventSink
 from streamweir.translation.verbatim.verbatim_writer import VerbatimWriter
 from streamweir.translation.writer import StreamWriter
 from streamweir_gateway.config import LEFT_SECONDS
+from streamweir_gateway.connection.stream_headers import headers_of_stream
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.responses.stored_field import not_stored
@@ -312,16 +313,15 @@ class LiveDelivery(Delivery):
         If frames are copied, status and content type are those of the upstream.
         """
         endpoint, answer, copier = self._endpoint, self._answer, self._copier
-        own = endpoint.response_headers(self.sink.media_type, self._incoming)
         copies = copier is not None and copier.has_copied
         if answer is not None and self.status == _OK and (copies or endpoint.relays_all):
             self.status = answer.status
-        if copies and answer is not None and (given := writable_value(answer.headers, b"content-type")):
-            own[0] = b"content-type", given
+        given = writable_value(answer.headers, b"content-type") if copies and answer is not None else b""
+        own = headers_of_stream(self.sink.media_type, self._incoming.request_id, given)
         if self.sink.headers:
-            own += encoded_headers(self.sink.headers)
+            own = [*own, *encoded_headers(self.sink.headers)]
         if answer is not None and endpoint.forwards_headers:
-            own += endpoint.forwarded_of(answer.headers)
+            own = [*own, *endpoint.forwarded_of(answer.headers)]
         return own
 
     def _limit_rest(self) -> None:

@@ -342,7 +342,9 @@ class Delivery:
         self.is_started = True
         headers = self._whole_headers
         if headers is None:
-            headers = self._headers() + self._extra_headers
+            headers = self._headers()
+            if self._extra_headers:
+                headers = [*headers, *self._extra_headers]
         if self.watcher is not None:
             self.watcher.response_started(self.status, headers)
         return self.client.send_start(self.status, headers)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamweir_gateway.connection.response_encoder import ResponseEncoder
+from streamweir_gateway.connection.stream_headers import headers_of_stream
 
 PIECES = st.lists(st.binary(max_size=300), min_size=1, max_size=6)
 
@@ -76,11 +77,32 @@ def test_headers_that_come_again_are_written_like_those_that_come_first(
         assert encoder.keep_alive is (fields.get(b"connection") != b"close")
 
 
-def test_request_id_with_a_line_end_is_refused_behind_headers_that_came_before() -> None:
-    for request_id in (b"req_1", b"req_2"):
-        ResponseEncoder("GET", "1.1").start(200, [(b"x-request-id", request_id)], date=b"", keep_alive=True)
-    with pytest.raises(RuntimeError):
-        ResponseEncoder("GET", "1.1").start(200, [(b"x-request-id", b"a\r\nb: c")], date=b"", keep_alive=True)
+@given(
+    st.sampled_from(["text/event-stream; charset=utf-8", "application/json", "application/x-ndjson"]),
+    st.text("abz09AZ._:-/ ", min_size=1, max_size=40),
+    st.sampled_from([b"", b"text/event-stream", b"application/json;charset=UTF-8"]),
+)
+def test_headers_of_a_stream_are_written_like_any_others(
+    media_type: str, request_id: str, content_type: bytes
+) -> None:
+    for _ in range(2):
+        headers = headers_of_stream(media_type, request_id, content_type)
+        fields = dict(headers)
+        assert len(fields) == len(headers)
+        assert fields[b"x-request-id"] == request_id.encode()
+        assert fields[b"content-type"] == (content_type or media_type.encode())
+        heads = [
+            ResponseEncoder("GET", "1.1").start(200, pairs, date=b"date: today\r\n", keep_alive=True)
+            for pairs in (headers, [*headers])
+        ]
+        assert heads[0] == heads[1]
+
+
+def test_request_id_with_a_line_end_is_refused() -> None:
+    for _ in range(2):
+        headers = headers_of_stream("text/event-stream", "a\r\nb: c")
+        with pytest.raises(RuntimeError):
+            ResponseEncoder("GET", "1.1").start(200, headers, date=b"", keep_alive=True)
 
 
 @pytest.mark.parametrize("status", [204, 304])
