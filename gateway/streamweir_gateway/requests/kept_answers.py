@@ -26,7 +26,7 @@ class KeptAnswers(msgspec.Struct, frozen=True):
     """A request whose answers have been completed from the questions that they answer.
 
     Attributes:
-        request: the canonical request.
+        request: the canonical request with the completed answers.
         question: the first question that is answered; None if all are unknown.
         unknown: the ids of answers that no upstream could match to a question: the question is not open in
             this conversation, and the answer lacks its data. In a protocol without conversations, results for
@@ -40,8 +40,8 @@ class KeptAnswers(msgspec.Struct, frozen=True):
 
 def with_kept_answers(
     request: Request, reader: RequestReader, key: str | None, questions: OpenQuestions
-) -> KeptAnswers:
-    """Return the request with its answers completed.
+) -> KeptAnswers | None:
+    """Return the request with its answers completed; None if it has no answers.
 
     Args:
         request: the canonical request.
@@ -51,7 +51,7 @@ def with_kept_answers(
     """
     answers, results = request.get("resume"), tool_results(request.get("messages", []))
     if not (answers or results or reader.answers_by_message):
-        return KeptAnswers(request)
+        return None
     place = QuestionPlace(key, request.get("thread_id", ""))
     if answers:
         return _completed(request, answers, place, questions, fills=not reader.has_resume)
@@ -59,7 +59,7 @@ def with_kept_answers(
         return answered
     if reader.answers_by_message:
         return _answered_by_message(request, place, questions)
-    return KeptAnswers(request)
+    return None
 
 
 def unasked_answers(unknown: Sequence[str], request: Request) -> list[str]:
@@ -153,15 +153,17 @@ def _answered_by_results(
     return KeptAnswers(answered if answers else request, next(iter(found.values()), None), tuple(unknown))
 
 
-def _answered_by_message(request: Request, place: QuestionPlace, questions: OpenQuestions) -> KeptAnswers:
-    """Return the request with its last message as the answer, if exactly one question is open."""
+def _answered_by_message(
+    request: Request, place: QuestionPlace, questions: OpenQuestions
+) -> KeptAnswers | None:
+    """Return the request with its last message as the answer, if exactly one question is open; else None."""
     messages = request.get("messages", [])
     if place.thread and messages and messages[-1]["role"] == "user":
         asked = questions.take_only(place)
         if asked is not None:
             answer = _answer(asked, text_of_message(messages[-1]))
             return KeptAnswers(_with(request, resume=[answer]), asked)
-    return KeptAnswers(request)
+    return None
 
 
 def _with_upstream_ids(messages: Sequence[Message], found: Mapping[str, OpenQuestion]) -> list[Message]:

@@ -45,7 +45,7 @@ from streamweir_gateway.turns.found_turns import Restored
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.turn_names import TurnOwner
 from streamweir_gateway.turns.turn_recorder import TurnRecorder
-from streamweir_gateway.turns.turns_of_request import TurnsOfRequest, turns_of
+from streamweir_gateway.turns.turns_of_request import TurnsOfRequest
 from streamweir_gateway.turns.unproven_reasoning import without_unproven_reasoning
 
 __all__ = ["RequestMapping", "request_mapping"]
@@ -170,7 +170,7 @@ class _Mapped(RequestMapping):
         *,
         known: Conversation | None = None,
     ) -> dict[_Upstream, Offer]:
-        protocol = self._dialects[incoming.answers]
+        protocol = self._dialects.find(incoming.answers)
         reader = protocol.request_reader
         assert reader is not None, "an endpoint whose clients cannot be read is refused"
         body = client_body(incoming.method, data, incoming.query, may_be_absent=False) or {}
@@ -180,8 +180,9 @@ class _Mapped(RequestMapping):
             if (sync := self._conversations.sync) is not None:
                 await load_conversation(sync, request, incoming.key)
             kept = with_kept_answers(request, reader, incoming.key, self._conversations.questions)
-            request, unknown = kept.request, kept.unknown
-            if kept.question is not None:
+            if kept is not None:
+                request, unknown = kept.request, kept.unknown
+            if kept is not None and kept.question is not None:
                 conversation = Conversation(kept.question.upstream, kept.question.thread_id)
             elif known is None and (thread := request.get("thread_id")):
                 conversation = self._conversations.find(incoming.key, thread)
@@ -189,8 +190,9 @@ class _Mapped(RequestMapping):
         tap = None
         if self._history is not None and stores:
             request, tap = await with_history(request, reader, self._history, incoming.key, destinations)
-        owner = TurnOwner(self._template, incoming.key)
-        turns = await turns_of(request, self._turns, owner, is_stored=stores)
+        turns = self._turns_of(request, incoming, is_stored=stores)
+        if turns.may_be_kept:
+            await turns.find(self._turns)
         around = NOTHING if self._overlay is None else self._names.around(body, incoming)
         writing = _Writing(request, protocol, reader, conversation, incoming, around, self._new_id(), turns)
         if len(destinations) > 1:
@@ -202,6 +204,10 @@ class _Mapped(RequestMapping):
         if tap is None:
             return offers
         return {target: replace(offer, taps=(*offer.taps, tap)) for target, offer in offers.items()}
+
+    def _turns_of(self, request: Request, incoming: Incoming, *, is_stored: bool) -> TurnsOfRequest:
+        owner = TurnOwner(self._template, incoming.key)
+        return TurnsOfRequest(owner, request["messages"], self._turns if is_stored else None)
 
     def may_have_secret(self, protocol: str) -> bool:
         reader = self._dialects[protocol].request_reader
@@ -246,7 +252,7 @@ class _Mapped(RequestMapping):
             self._targets[identity] = target
         if self._overlay is not None:
             target = target._replace(overlay=self._overlay_of(self._overlay, writing.around))
-        extra = request.get("extra", {}) if same else {}
+        extra = request.get("extra", NOTHING) if same else NOTHING
         plan = plan_request(request, target, extra=extra, new_id=writing.ids().__next__)
         if plan.unused and self._dropped is not None:
             self._dropped.report(writing.incoming.answers, dialect.name, plan.unused)
@@ -256,7 +262,7 @@ class _Mapped(RequestMapping):
             plan.lost,
             tap,
             answers=bool(request.get("resume")),
-            new_recorder=writing.recorders(destination),
+            new_recorder=None if dialect.turn_collector is None else writing.recorders(destination),
             turns=restored.counts,
             mend=writer.mend,
             is_lasting=writer.is_lasting,

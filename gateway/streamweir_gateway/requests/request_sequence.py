@@ -84,7 +84,7 @@ def whole_request(
     return UpstreamRequest(
         written.method,
         base.origin,
-        _target(base.target, written, taken),
+        base.target if written.path is None and not written.query else _target(base.target, written, taken),
         whole_headers(base.headers, written, body.media_type, base.prepared),
         body.data,
         prepared=base.prepared,
@@ -92,8 +92,6 @@ def whole_request(
 
 
 def _target(target: str, written: Written, taken: Mapping[str, str]) -> str:
-    if written.path is None and not written.query:
-        return target
     path, _, query = target.partition("?")
     if written.path is not None:
         path = written.path or "/"

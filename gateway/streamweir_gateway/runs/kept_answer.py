@@ -74,8 +74,9 @@ class KeptAnswer:
 
 def kept_answer(offer: Offer, stream: StreamNormalizer) -> KeptAnswer | None:
     """Return the object that stores `stream`, the answer to `offer`; None if nothing of it is stored."""
-    is_kept = offer.new_recorder is not None or offer.taps or _shared(offer) is not None
-    return KeptAnswer(offer, stream) if is_kept else None
+    if offer.new_recorder is None and not offer.taps and _shared(offer) is None:
+        return None
+    return KeptAnswer(offer, stream)
 
 
 def _shared(offer: Offer) -> ConversationTap | None:

@@ -103,7 +103,7 @@ class UpstreamRequestBuilder:
         Raises:
             NoSuchPath: the value of a `{name}` is empty or would make a segment `.` or `..`.
         """
-        return self._target.filled(path_params).partition("?")[0]
+        return self._target.path or self._target.filled(path_params).partition("?")[0]
 
     @property
     def forwards_cookies(self) -> bool:

@@ -32,6 +32,7 @@ class UpstreamTarget:
 
     Attributes:
         template: the path and query, with `{names}` to fill in.
+        path: the path if it has no `{names}`; else empty.
 
     Args:
         endpoint: the configuration of the endpoint.
@@ -43,6 +44,7 @@ class UpstreamTarget:
         netloc = urlsplit(base_url).netloc
         template = url[url.index(netloc) + len(netloc) :] or "/"
         self.template: Final = "/" + template if template.startswith("?") else template
+        self.path: Final = "" if "{" in self.template else self.template.partition("?")[0]
         self._query_at = self.template.find("?")
         self._stem = self.template.removesuffix(_REST)
         self._is_plain = self.template.endswith(_REST) and not {"{", "?", "."} & {*self._stem}

@@ -110,9 +110,7 @@ def _with_turns(request: Request, own: Sequence[tuple[AssistantGroup, StoredTurn
 NO_TURNS = FoundTurns()
 
 
-async def find_turns(
-    turns: KeptTurns, owner: TurnOwner, messages: Sequence[Message], groups: list[AssistantGroup]
-) -> FoundTurns:
+async def find_turns(turns: KeptTurns, owner: TurnOwner, messages: Sequence[Message]) -> FoundTurns:
     """Return the kept turns among the messages of a request.
 
     All turns are read in one round trip to the store.
@@ -120,10 +118,9 @@ async def find_turns(
     Args:
         turns: the turns of the endpoint.
         owner: the endpoint and the client.
-        messages: the messages of the request.
-        groups: the assistant's messages among them, of which there is one at least.
+        messages: the messages of the request, of which one is the assistant's at least.
     """
-    texts = TextNames(owner)
+    groups, texts = groups_of(messages), TextNames(owner)
     names = names_of_turns(groups, messages, owner, texts)
     stored = await turns.read(name for of_group in names for name in of_group)
     return FoundTurns(matched_groups(groups, messages, names, stored), texts)
@@ -132,7 +129,7 @@ async def find_turns(
 def unmatched(messages: Sequence[Message]) -> FoundTurns:
     """Return the assistant's messages of a request without any kept turn."""
     groups = groups_of(messages)
-    return FoundTurns(matched_groups(groups, messages, [()] * len(groups), {})) if groups else NO_TURNS
+    return FoundTurns(matched_groups(groups, messages, [()] * len(groups), {}))
 
 
 def _written(group: AssistantGroup, turn: StoredTurn) -> Message:

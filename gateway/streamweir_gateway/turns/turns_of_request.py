@@ -8,30 +8,47 @@ import msgspec
 
 from streamweir.codec.dialect import Dialect
 from streamweir.requests.canonical import Message, Request
+from streamweir.requests.messages import role_of
 from streamweir.requests.opaque_values import OpaqueValues
-from streamweir_gateway.turns.assistant_groups import groups_of, text_of_last_question
+from streamweir_gateway.turns.assistant_groups import text_of_last_question
 from streamweir_gateway.turns.found_turns import NO_TURNS, FoundTurns, Restored, find_turns, unmatched
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.turn_names import TurnOwner, upstream_digest
 from streamweir_gateway.turns.turn_recorder import TurnAsked, TurnRecorder
 
-__all__ = ["TurnsOfRequest", "turns_of"]
+__all__ = ["TurnsOfRequest"]
 
 
-class TurnsOfRequest(msgspec.Struct, frozen=True):
+class TurnsOfRequest(msgspec.Struct, eq=False):
     """The turns of one request.
 
     Attributes:
         owner: the endpoint and the client.
         messages: the messages of the request.
         turns: stores the turn of the answer; None: the turn is not stored.
-        found: the kept turns among the messages.
+        found: the kept turns among the messages, once `find` has been called.
     """
 
     owner: TurnOwner
     messages: Sequence[Message]
     turns: KeptTurns | None = None
     found: FoundTurns = NO_TURNS
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether kept turns may be among the messages, so that `find` is needed."""
+        return "assistant" in map(role_of, self.messages)
+
+    async def find(self, turns: KeptTurns | None) -> None:
+        """Find the kept turns, which are read in one round trip to the store.
+
+        Args:
+            turns: the turns of the endpoint; None: turns are not stored.
+        """
+        if turns is None:
+            self.found = unmatched(self.messages)
+        else:
+            self.found = await find_turns(turns, self.owner, self.messages)
 
     def is_of_latest(self, upstream: str, dialect: Dialect) -> bool:
         """Return whether an upstream has made the latest turn.
@@ -72,22 +89,3 @@ class TurnsOfRequest(msgspec.Struct, frozen=True):
         text, name = text_of_last_question(self.messages), upstream_digest(upstream, dialect.name)
         asked = TurnAsked(self.owner, name, text, client_id, self.found.texts)
         return lambda: TurnRecorder(turns, asked, collector(turns.max_bytes))
-
-
-async def turns_of(
-    request: Request, turns: KeptTurns | None, owner: TurnOwner, *, is_stored: bool
-) -> TurnsOfRequest:
-    """Return the turns of a request. The kept turns are read in one round trip to the store.
-
-    Args:
-        request: the canonical request.
-        turns: the turns of the endpoint; None: turns are not stored.
-        owner: the endpoint and the client.
-        is_stored: False if the client does not want its answer to be kept.
-    """
-    messages = request.get("messages", [])
-    if turns is None:
-        return TurnsOfRequest(owner, messages, None, unmatched(messages))
-    groups = groups_of(messages)
-    found = await find_turns(turns, owner, messages, groups) if groups else NO_TURNS
-    return TurnsOfRequest(owner, messages, turns if is_stored else None, found)

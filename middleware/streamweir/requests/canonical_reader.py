@@ -30,6 +30,7 @@ __all__ = [
 
 _ACTIONS: Final = ("submit", "cancel", "approve", "reject")
 _CHOICES: Final = ("auto", "none", "required")
+_FILES: Final = ("files", "attachments")
 
 
 def read_fields(
@@ -45,8 +46,9 @@ def read_fields(
     """
     found = read_messages(fields)
     add_message(found, fields.text("message") or _first_text(fields, messages))
-    for files in fields.present(_FILES).values():
-        add_files(found, [*files])
+    for name in _FILES:
+        if name in fields.value:
+            add_files(found, [*read_files(fields, name)])
     return made_request(
         messages=found,
         thread_id=fields.text("thread_id") or _thread(fields, threads),
@@ -65,7 +67,7 @@ def add_message(messages: list[Message], text: str | None) -> None:
     """Add the user's text, unless it already is the user's last message."""
     if not text or (messages and _asked_last(messages) == text):
         return
-    messages.append(made_message("user", text))
+    messages.append({"role": "user", "content": text})
 
 
 def add_files(messages: list[Message], parts: Sequence[Part]) -> None:
@@ -219,10 +221,6 @@ def _context(fields: Fields, name: str) -> list[dict[str, str]]:
     ]
 
 
-_FILES: Final[Mapping[str, Callable[[Fields, str], Iterator[Part]]]] = {
-    "files": read_files,
-    "attachments": read_files,
-}
 _READERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
     "run_id": Fields.text,
     "user": Fields.text,

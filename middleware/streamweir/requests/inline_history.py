@@ -21,7 +21,6 @@ MAX_HISTORY_BYTES: Final = 64 * 1024
 _BEGIN: Final = "<conversation>\n"
 _END: Final = "</conversation>\n\n"
 _GO_ON: Final = "Continue."
-_NOTHING_LOST: Final[frozenset[str]] = frozenset()
 
 
 class InlineText(msgspec.Struct, frozen=True):
@@ -44,8 +43,6 @@ def inline_text(messages: Sequence[Message], *, knows_thread: bool, keeps_histor
         knows_thread: the upstream knows the conversation, except for messages after the assistant's last one.
         keeps_history: False: only the results of tools precede the text.
     """
-    if len(messages) == 1 and messages[0]["role"] == "user":
-        return InlineText(text_of_message(messages[0]), _NOTHING_LOST)
     at = last_user_index(messages)
     results = tool_results(messages)
     if results and (at is None or at < _last_result(messages)):

@@ -6,6 +6,7 @@ Source: the request contract, sections 2 and 3; OpenAI's chat completions (parts
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final, cast
 
 from streamweir.requests.call_arguments import made_call
@@ -27,6 +28,7 @@ __all__ = [
     "read_messages",
     "read_part",
     "role_and_text",
+    "role_of",
     "text_of_message",
     "tool_results",
     "turn_start",
@@ -117,17 +119,26 @@ def read_part(fields: Fields) -> Part | None:
     raise fields.error("type", one_of(_KNOWN_PARTS))
 
 
-def check_count(messages: Sequence[Message], name: str) -> None:
-    """Raise `RequestError`, naming the field `name`, if there are too many messages or parts."""
+def check_count(messages: Sequence[Message], names: Mapping[str, str]) -> None:
+    """Raise `RequestError`, which names the field, if there are too many messages or parts.
+
+    Args:
+        messages: the messages of a request.
+        names: the protocol's names of the canonical fields.
+    """
     parts = 0
     for message in messages:
         if isinstance(content := message.get("content"), list):
             parts += len(content)
     if len(messages) > MAX_ITEMS or parts > MAX_ITEMS:
+        name = names.get("messages", "messages")
         raise RequestError(f"must be at most {MAX_ITEMS} messages and parts", field=name)
 
 
 # What writers ask
+
+role_of: Final = itemgetter("role")
+"""Returns the role of a message."""
 
 
 def text_of_message(message: Message) -> str:
@@ -168,6 +179,8 @@ def turn_start(messages: Sequence[Message]) -> int:
 def tool_results(messages: Sequence[Message]) -> list[Message]:
     """Return the results of the client's tools that follow the last message of the assistant."""
     found: list[Message] = []
+    if "tool" not in map(role_of, messages):  # nearly always
+        return found
     for message in reversed(messages):
         role = message["role"]
         if role == "tool":

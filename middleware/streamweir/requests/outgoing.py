@@ -115,6 +115,8 @@ class Outgoing(msgspec.Struct, kw_only=True, eq=False):
         return self._text_of([message for message in self.messages if message["role"] != "system"])
 
     def _text_of(self, messages: Sequence[Message]) -> str:
+        if len(messages) == 1 and messages[0]["role"] == "user":  # nothing that goes before it
+            return text_of_message(messages[0])
         written: InlineText = inline_text(
             messages, knows_thread=self.thread_id is not None, keeps_history=self.keeps_history
         )

@@ -23,7 +23,6 @@ __all__ = ["body_of_query", "parse_body", "read_canonical"]
 
 _MAX_PARAMETERS: Final = 1000
 _WRITTEN: Final = (bytes, bytearray, memoryview, str)
-_PLACES: Final = {name: place for place, name in enumerate(FIELDS)}
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -82,7 +81,7 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
         RequestError: the body cannot be understood, or contains no request.
     """
     fields = Fields(body)
-    answers = read_canonical_answers(fields)
+    answers = read_canonical_answers(fields) if "resume" in body else []
     thread_id = fields.text("thread_id") if answers else None
     request = reader.read(fields)
     if answers and not request.get("resume"):
@@ -90,7 +89,7 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
         if thread_id and not request.get("thread_id"):
             request["thread_id"] = thread_id
     messages = request.setdefault("messages", [])
-    check_count(messages, reader.field_names.get("messages", "messages"))
+    check_count(messages, reader.field_names)
     at = last_user_index(messages)
     if at is not None and (text := text_of_message(messages[at])):
         request["message"] = text
@@ -107,7 +106,9 @@ def ordered(request: Request) -> Request:
     Fields that the contract does not have are left out: readers of other authors may return some.
     """
     given: Mapping[str, Any] = request
-    names = sorted(_PLACES.keys() & given, key=_PLACES.__getitem__)
+    names = [*filter(given.__contains__, FIELDS)]
+    if names == [*given] and None not in given.values():  # nearly always
+        return request
     return cast("Request", {name: given[name] for name in names if given[name] is not None})
 
 

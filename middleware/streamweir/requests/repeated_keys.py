@@ -49,7 +49,7 @@ def _may_repeat(body: bytes) -> bool:
     """Return whether a deciding key may occur twice in a body: a cheap test, False for nearly all bodies."""
     if b"\\u00" in body:
         return len(_ANY_SPELLING.findall(body)) > 1
-    return body.count(_MODEL) > 1 or body.count(_STREAM) > 1
+    return (_MODEL in body and body.count(_MODEL) > 1) or (_STREAM in body and body.count(_STREAM) > 1)
 
 
 def _repeated(names: Sequence[str]) -> str | None:

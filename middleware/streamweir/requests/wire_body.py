@@ -40,7 +40,8 @@ def wire_body(written: Written, taken: Mapping[str, str] = NOTHING) -> WireBody:
         media_type, data = multipart_form(filled(written.form, taken))
         return WireBody(data, media_type)
     if written.body is not None:
-        return WireBody(write_json_body(filled(written.body, taken)), JSON_TYPE)
+        body = filled(written.body, taken) if taken else written.body
+        return WireBody(write_json_body(body), JSON_TYPE)
     return WireBody(b"", None)
 
 

@@ -194,8 +194,8 @@ def merged(below: Any, above: Any) -> Any:
 def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
     given: Mapping[str, Any] = outgoing.request
     lost = outgoing.lost
-    if unfit := _FIELDS.intersection(given).difference(writer.takes):
-        lost.update(name for name in unfit if given[name])
+    if not _FIELDS.isdisjoint(given):
+        lost.update(name for name in _FIELDS.intersection(given).difference(writer.takes) if given[name])
     if "files" not in writer.takes and any(map(files_of, outgoing.new_messages)):
         lost.add("files")
     return tuple([name for name in LOSSES if name in lost]) if lost else ()
@@ -204,6 +204,8 @@ def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
 def _unused(outgoing: Outgoing) -> tuple[str, ...]:
     """Return the parameters that were not sent: fields that no rule reads and that chat protocols define."""
     given, parameters = outgoing.request.get("extra"), outgoing.request.get("parameters")
+    if not (given or parameters):
+        return ()
     unused: list[str] = []
     if parameters:
         unused += (name for name in PARAMETERS if name in parameters and name not in outgoing.used)
