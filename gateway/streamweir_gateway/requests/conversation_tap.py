@@ -66,7 +66,7 @@ class ConversationTap(Settling):
         self._made = made
         self._answers = answers
         if asking.thread is not None and sent is not None:
-            self._note()
+            self._keep()
 
     @property
     def thread(self) -> str | None:
@@ -75,9 +75,13 @@ class ConversationTap(Settling):
 
     def note(self, event: Event) -> None:
         """Note the conversation that an event names. If the event is a question, keep it or drop it."""
-        if (found := self._thread_of(event)) is not None and found != self._known:
+        meta = event.meta
+        found = meta.get("thread_id") or meta.get("session_id") if meta else None
+        if found is None and type(event) is SessionStart and event.session_id != self._made:
+            found = event.session_id
+        if found and found != self._known and isinstance(found, str):
             self._known = found
-            self._note()
+            self._keep()
         if self._answers and type(event) is Interaction:
             self._take_interaction(event)
 
@@ -92,21 +96,13 @@ class ConversationTap(Settling):
         if self._conversations.sync is not None:
             await self._conversations.sync.settle()
 
-    def _thread_of(self, event: Event) -> str | None:
-        found = None
-        if event.meta:
-            found = event.meta.get("thread_id") or event.meta.get("session_id")
-        if found is None and isinstance(event, SessionStart) and event.session_id != self._made:
-            found = event.session_id
-        return found if isinstance(found, str) and found else None
-
     @property
     def _named(self) -> str:
         """The client's name for the conversation; empty if the client has no name for it."""
         thread = self._known if self._asking.thread is None else self._asking.thread
         return thread or ""
 
-    def _note(self) -> None:
+    def _keep(self) -> None:
         if thread := self._named:
             self._conversations.note(self._asking.key, thread, Conversation(self._upstream, self._known))
 

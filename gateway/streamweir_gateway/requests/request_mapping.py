@@ -331,10 +331,12 @@ class _Writing(msgspec.Struct, eq=False):
         """Return the facts about the request that decide how questions in the answer are kept.
 
         Args:
-            keeps_questions: False: no question will be kept, so no message is digested for one.
+            keeps_questions: False: no question will be kept, so only the conversation is named.
         """
-        digests = user_digests(self.request.get("messages", [])[-1:]) if keeps_questions else []
         incoming, secret = self.incoming, self.incoming.names.secret
+        if not keeps_questions:
+            return Asking(incoming.key, self.thread)
+        digests = user_digests(self.request.get("messages", [])[-1:])
         make = self._call_id if secret is None else partial(answer_id, secret)
         return Asking(incoming.key, self.thread, secret, digests[0] if digests else None, make)
 

@@ -13,6 +13,7 @@ from streamweir.requests.content import parts_of
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import file_part
 from streamweir.requests.messages import last_user_index, made_message, read_messages, text_of_message
+from streamweir.requests.old_names import INPUTS, MESSAGES, THREADS
 
 __all__ = [
     "add_files",
@@ -33,28 +34,26 @@ _CHOICES: Final = ("auto", "none", "required")
 _FILES: Final = ("files", "attachments")
 
 
-def read_fields(
-    fields: Fields, *, messages: Sequence[str] = (), threads: Sequence[str] = (), inputs: Sequence[str] = ()
-) -> Request:
+def read_fields(fields: Fields, *, takes_old_names: bool = False) -> Request:
     """Return the request that is made from canonical fields.
 
     Args:
         fields: the body.
-        messages: further names of `message`; the first name with a text counts.
-        threads: further names of `thread_id`.
-        inputs: further names of `inputs`.
+        takes_old_names: the old names of `message`, `thread_id` and `inputs` are read too.
     """
-    found = read_messages(fields)
-    add_message(found, fields.text("message") or _first_text(fields, messages))
+    given = fields.value
+    messages, text, thread_id = read_messages(fields), fields.text("message"), fields.text("thread_id")
+    if takes_old_names and not _OLD_NAMES.isdisjoint(given):
+        text = text or _first_text(fields, MESSAGES)
+        thread_id = thread_id or next(filter(None, map(fields.text, THREADS)), None)
+    add_message(messages, text)
+    if _OTHERS.isdisjoint(given):
+        return made_request(messages=messages, thread_id=thread_id)
     for name in _FILES:
-        if name in fields.value:
-            add_files(found, [*read_files(fields, name)])
-    return made_request(
-        messages=found,
-        thread_id=fields.text("thread_id") or _thread(fields, threads),
-        inputs=_merged(fields, ("inputs", *inputs)),
-        **fields.present(_READERS),
-    )
+        if name in given:
+            add_files(messages, [*read_files(fields, name)])
+    inputs = _merged(fields, ("inputs", *INPUTS) if takes_old_names else ("inputs",))
+    return made_request(messages=messages, thread_id=thread_id, inputs=inputs, **fields.present(_READERS))
 
 
 def made_request(**fields: Any) -> Request:
@@ -198,15 +197,7 @@ def _first_text(fields: Fields, names: Sequence[str]) -> str | None:
     return None
 
 
-def _thread(fields: Fields, names: Sequence[str]) -> str | None:
-    if fields.value.keys().isdisjoint(names):  # nearly always
-        return None
-    return next((thread for name in names if (thread := fields.text(name))), None)
-
-
-def _merged(fields: Fields, names: Sequence[str]) -> dict[str, Any] | None:
-    if fields.value.keys().isdisjoint(names):  # nearly always
-        return None
+def _merged(fields: Fields, names: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in reversed(names):
         if name in fields.value:
@@ -237,6 +228,10 @@ _READERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
     "extra": Fields.mapping,
 }
 """The readers of fields that have one name and one form in all bodies."""
+
+_OLD_NAMES: Final = frozenset((*MESSAGES, *THREADS))
+_OTHERS: Final = frozenset((*_READERS, *_FILES, "inputs", *INPUTS))
+"""The names of all fields but the message and the thread: most bodies have none of them."""
 
 _PARAMETERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
     name: Fields.texts if name == "stop" else Fields.number for name in PARAMETERS

@@ -11,7 +11,6 @@ from streamweir.requests.canonical import Request
 from streamweir.requests.canonical_reader import read_fields
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import described_file
-from streamweir.requests.old_names import INPUTS, MESSAGES, THREADS
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
 from streamweir.requests.written import Written, without_absent
@@ -20,16 +19,16 @@ __all__ = ["READER", "WRITER"]
 
 
 def _read(fields: Fields) -> Request:
-    return read_fields(fields, messages=MESSAGES, threads=THREADS, inputs=INPUTS)
+    return read_fields(fields, takes_old_names=True)
 
 
 def _write(outgoing: Outgoing) -> Written:
     body = without_absent(
         message=outgoing.text,
         thread_id=outgoing.thread_id,
-        inputs=outgoing.inputs,
+        inputs=outgoing.request.get("inputs"),
         files=[*map(described_file, outgoing.files())],
-        user=outgoing.user,
+        user=outgoing.request.get("user"),
         stream=True,
     )
     return Written({**outgoing.extra, **body})

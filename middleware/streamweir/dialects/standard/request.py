@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 from streamweir.requests.canonical import FIELDS, LOSSES, PARAMETERS, Message, Part, Request, ToolCall
 from streamweir.requests.canonical_reader import read_fields
 from streamweir.requests.fields import Fields
-from streamweir.requests.old_names import INPUTS, MESSAGES, THREADS
 from streamweir.requests.opaque_values import ALL_DIALECTS
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.own_turns import without_places
@@ -21,7 +20,7 @@ __all__ = ["READER", "WRITER"]
 
 
 def _read(fields: Fields) -> Request:
-    return read_fields(fields, messages=MESSAGES, threads=THREADS, inputs=INPUTS)
+    return read_fields(fields, takes_old_names=True)
 
 
 def _write(outgoing: Outgoing) -> Written:
