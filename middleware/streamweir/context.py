@@ -29,7 +29,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -190,11 +190,8 @@ def current_collector() -> WarningCollector | None:
     return _collector.get()
 
 
-class _BoundRequestId:
-    """The context manager that `bound_request_id` returns.
-
-    It is a class because a generator would take more memory for each request, as long as its stream.
-    """
+class bound_request_id:  # noqa: N801 (a generator would take more memory for each request)
+    """A context manager that puts `request_id` into the context of the code inside."""
 
     __slots__ = ("_request_id", "_token")
 
@@ -206,11 +203,6 @@ class _BoundRequestId:
 
     def __exit__(self, *error: object) -> None:
         _request_id.reset(self._token)
-
-
-def bound_request_id(request_id: str) -> AbstractContextManager[None]:
-    """Return a context manager that puts `request_id` into the context of the code inside."""
-    return _BoundRequestId(request_id)
 
 
 def collect_stream_warning(message: str, *, message_code: str | None = None, detail: Any = None) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Mapping, Set
 from contextlib import suppress
 from typing import Any, Final
 
+from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamweir.classification import classify_exception
@@ -99,16 +100,13 @@ class EdgeMiddleware:
                     self._idle.set()
 
 
-class _Response:
+class _Response(Struct, eq=False):
     """A response on its way to the client."""
 
-    __slots__ = ("_cors", "_send", "_state", "is_started")
-
-    def __init__(self, send: Send, cors: Headers | None, state: Mapping[str, Any]) -> None:
-        self.is_started = False
-        self._send = send
-        self._cors = cors
-        self._state = state
+    forward: Send
+    cors: Headers | None
+    state: Mapping[str, Any]
+    is_started: bool = False
 
     def send(self, message: Message) -> Awaitable[None]:
         """Forward a message. This is no coroutine function: a coroutine more would cost time per event."""
@@ -118,18 +116,18 @@ class _Response:
             headers = self._headers(given)
             if headers is not given:
                 message = {**message, "headers": headers}
-        return self._send(message)
+        return self.forward(message)
 
     def _headers(self, given: Headers) -> Headers:
         if type(given) is StreamHeaders and self._adds_nothing():
             return given
-        request_id = (REQUEST_ID, self._state["request_id"].encode("ascii"))
-        is_theirs = self._state.get(RELAYS_ALL) and speaks_of_cors(given)
-        cors = () if self._cors is None or is_theirs else self._cors
-        if self._state.get(RELAYED):
+        request_id = (REQUEST_ID, self.state["request_id"].encode("ascii"))
+        is_theirs = self.state.get(RELAYS_ALL) and speaks_of_cors(given)
+        cors = () if self.cors is None or is_theirs else self.cors
+        if self.state.get(RELAYED):
             cors = cors if cors and cors[0][0] == _ALLOW_ORIGIN else ()
             return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, given), request_id, *cors]
-        private = (VARIES,) if self._state.get(PRIVATE) and VARIES not in given else ()
+        private = (VARIES,) if self.state.get(PRIVATE) and VARIES not in given else ()
         return [
             *_without(_OURS_WITH_CORS if cors else _OURS, given),
             request_id,
@@ -140,7 +138,7 @@ class _Response:
 
     def _adds_nothing(self) -> bool:
         """Return whether a stream gets no other headers than its own."""
-        return self._cors is None and not (self._state.get(RELAYED) or self._state.get(PRIVATE))
+        return self.cors is None and not (self.state.get(RELAYED) or self.state.get(PRIVATE))
 
 
 def _without(names: Set[bytes], headers: Headers) -> Headers:

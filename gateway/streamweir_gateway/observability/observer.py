@@ -17,7 +17,7 @@ from streamweir.redaction import hide_credentials
 from streamweir.runs.handles import with_short_handles
 from streamweir_gateway.observability.event_lines import BreakerLines
 from streamweir_gateway.observability.metrics import BreakerState, Metrics
-from streamweir_gateway.observability.record import RequestRecord
+from streamweir_gateway.observability.record import RequestRecord, milliseconds
 from streamweir_gateway.observability.secrets import Secrets
 from streamweir_gateway.observability.watcher import RequestWatcher
 
@@ -146,7 +146,7 @@ class Observer:
                 reason="done",
                 bytes_in=size,
                 bytes_out=size,
-                duration_ms=round((time.monotonic() - began) * 1000, 3),
+                duration_ms=milliseconds(time.monotonic() - began),
             )
             self.metrics.request_relayed(endpoint, status)
         except Exception:

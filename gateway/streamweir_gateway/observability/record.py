@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from streamweir.refusal_codes import REFUSALS
 from streamweir_gateway.observability.causes import causes_of
 
-__all__ = ["GAP_BOUNDS", "RequestRecord"]
+__all__ = ["GAP_BOUNDS", "RequestRecord", "milliseconds"]
 
 GAP_BOUNDS: Final = (
     *(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5),
@@ -158,7 +158,7 @@ class RequestRecord(Struct):
         """
         last, self._read_at = self._read_at, now
         if last is None:
-            self.first_event_ms = _milliseconds(now - self.began)
+            self.first_event_ms = milliseconds(now - self.began)
             return
         gap = now - last
         if self.gaps is None:
@@ -197,8 +197,9 @@ class RequestRecord(Struct):
     def clock_out(self) -> None:
         """Set the duration, unless it has been set."""
         if self.duration_ms is None:
-            self.duration_ms = _milliseconds(time.monotonic() - self.began)
+            self.duration_ms = milliseconds(time.monotonic() - self.began)
 
 
-def _milliseconds(seconds: float) -> float:
-    return round(seconds * 1000, 3)
+def milliseconds(seconds: float) -> float:
+    """Return the milliseconds, with three decimals."""
+    return round(seconds * 1_000_000) / 1000

@@ -148,9 +148,8 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
                     await self.cut_short("GATEWAY_DRAINING")
                     return
 
-    @property
     def _copier(self) -> VerbatimWriter | None:
-        """The writer that copies the upstream's frames for the first client; None for other clients."""
+        """Return the writer that copies frames of the upstream for the first client; None for others."""
         return self._made_here.copier if self._is_first and self._made_here is not None else None
 
     def _facts(self, error: ErrorInfo | None) -> FailureFacts:

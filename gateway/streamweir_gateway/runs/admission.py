@@ -59,7 +59,7 @@ class Admission:
     def admit_if_healthy(self) -> Permit | None:
         """Admit an attempt if a stream is free and the breaker has counted no failure; else return None."""
         is_full = self.max_streams is not None and self.open_streams >= self.max_streams
-        if is_full or not self.breaker.is_healthy:
+        if is_full or not self.breaker.is_healthy():
             return None
         self.open_streams += 1
         return Permit(self)
@@ -72,7 +72,7 @@ class Admission:
             Overloaded: the upstream has `max_streams` streams.
         """
         breaker = self.breaker
-        is_healthy = breaker.is_healthy
+        is_healthy = breaker.is_healthy()
         if not is_healthy and (seconds := breaker.blocked_for()) is not None:
             raise CircuitOpen(seconds)
         if self.max_streams is not None and self.open_streams >= self.max_streams:
@@ -107,7 +107,7 @@ class Permit(Struct, eq=False):
     def complete(self) -> None:
         """Release the permit, because the upstream has answered completely."""
         self.admission.open_streams -= 1
-        if not self.admission.breaker.is_healthy:
+        if not self.admission.breaker.is_healthy():
             self.succeeded()
 
     def release(self) -> None:

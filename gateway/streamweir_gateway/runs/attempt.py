@@ -252,9 +252,10 @@ class Attempt:
         await self._end_stopped()
 
     def _note_progress(self) -> None:
-        if self.stream.reader.first_output is not None:
+        frames = self.stream.reader.frames
+        if frames.first_output is not None:
             self._commit()
-        elif not self.is_chosen and self.stream.reader.started:
+        elif not self.is_chosen and frames.started:
             self._choose()
 
     # The opening

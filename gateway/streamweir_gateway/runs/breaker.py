@@ -58,9 +58,8 @@ class CircuitBreaker:
             return "closed"
         return "open" if self._clock() < self._until else "half_open"
 
-    @property
     def is_healthy(self) -> bool:
-        """Whether the breaker is closed and has counted no failure."""
+        """Return whether the breaker is closed and has counted no failure."""
         return self._until is None and not self.failures
 
     @property

@@ -219,20 +219,20 @@ class LiveDelivery(Delivery):
         """Whether a failure before the first byte is answered with a status; see `Delivery`."""
         return self._copies and self._endpoint.config.failures == "as_they_came"
 
-    @property
     def _copier(self) -> VerbatimWriter | None:
-        """The writer that copies the upstream's frames for this client; None if frames are not copied."""
+        """Return the writer that copies the upstream's frames for this client; None if none are copied."""
         return self.sink if isinstance(self.sink, VerbatimWriter) else None
 
     @property
     def _awaits_first_event(self) -> bool:
         """Whether frames of the upstream will be copied, but no frame has arrived."""
-        return self._copier is not None and not self._copier.has_begun
+        copier = self._copier()
+        return copier is not None and not copier.has_begun
 
     @property
     def _copies(self) -> bool:
         """Whether the client gets the bytes of the upstream, or would get them if there were any."""
-        copier = self._copier
+        copier = self._copier()
         return self._is_own_answer if copier is None else copier.may_copy
 
     @property
@@ -247,7 +247,7 @@ class LiveDelivery(Delivery):
 
     def _facts(self, error: ErrorInfo | None) -> FailureFacts:
         """Return the facts that decide how the response ends."""
-        copier = self._copier
+        copier = self._copier()
         has_copied = copier is not None and copier.has_copied
         return FailureFacts(
             error,
@@ -312,7 +312,7 @@ class LiveDelivery(Delivery):
 
         If frames are copied, status and content type are those of the upstream.
         """
-        endpoint, answer, copier = self._endpoint, self._answer, self._copier
+        endpoint, answer, copier = self._endpoint, self._answer, self._copier()
         copies = copier is not None and copier.has_copied
         if answer is not None and self.status == _OK and (copies or endpoint.relays_all):
             self.status = answer.status

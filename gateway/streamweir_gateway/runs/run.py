@@ -151,8 +151,8 @@ class Run:
         if lifecycle.error is not None:
             record.code = lifecycle.error.code
         record.bytes_in = stream.bytes or record.bytes_in or 0
-        record.malformed = reader.malformed
-        record.unknown = reader.unknown
+        record.malformed = reader.frames.unreadable.malformed
+        record.unknown = reader.frames.stats.unknown
         record.repairs = stream.pipeline.tools.repairs
         for name, count in stream.tokens.items():
             setattr(record, name, count)

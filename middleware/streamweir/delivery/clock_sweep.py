@@ -87,7 +87,8 @@ class ClockSweep:
             within: seconds in which nothing can become due. The look comes within a tick after them, or
                 after a second, whichever is earlier.
         """
-        tick = int((time.monotonic() + min(within, _SOON_SECONDS)) * _TICKS) + 1
+        seconds = within if within < _SOON_SECONDS else _SOON_SECONDS
+        tick = int((time.monotonic() + seconds) * _TICKS) + 1
         if watched.tick is None:
             self._put(watched, tick)
         elif tick < watched.tick:
