@@ -44,6 +44,8 @@ _MEMBER: Final = re.compile(
 _MAX_MEMBERS: Final = 32
 _SAMPLED: Final = 0x01
 _RANDOM: Final = 0x02
+_FLAGS: Final = ("00", "01", "02", "03")
+"""The flags as they are written."""
 
 _ID_BYTES: Final = 16 + 16 + 8
 """The random bytes for the ids of a request, a trace and a span."""
@@ -71,14 +73,14 @@ class TraceContext(Struct, frozen=True):
 
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers for the upstream."""
-        headers = [("traceparent", f"00-{self.trace_id}-{self.span_id}-{self.flags:02x}")]
+        headers = [("traceparent", f"00-{self.trace_id}-{self.span_id}-{_FLAGS[self.flags]}")]
         if self.tracestate:
             headers.append(("tracestate", self.tracestate))
         return headers
 
     def lines(self) -> str:
         """Return the headers for the upstream as lines of HTTP/1.1."""
-        line = f"traceparent: 00-{self.trace_id}-{self.span_id}-{self.flags:02x}\r\n"
+        line = f"traceparent: 00-{self.trace_id}-{self.span_id}-{_FLAGS[self.flags]}\r\n"
         return f"{line}tracestate: {self.tracestate}\r\n" if self.tracestate else line
 
 

@@ -161,8 +161,9 @@ class Run:
 
     def _hint(self, record: RequestRecord) -> str | None:
         """Return advice for the operator about a run that is over; None if there is no advice."""
-        buffering = buffering_hint(self.attempt.stream.pipeline.position.written, *record.reading_ms())
-        return "; ".join(filter(None, [*self._failed, self.attempt.hint(), buffering])) or None
+        events, (total, span) = self.attempt.stream.pipeline.position.written, record.reading_ms()
+        hints = [*self._failed, self.attempt.hint(), buffering_hint(events, total, span)]
+        return "; ".join(filter(None, hints)) or None
 
 
 def _why(attempt: Attempt) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -13,7 +13,7 @@ from .http1_transport import Http1Transport
 from .request import UpstreamRequest
 from .response import UpstreamResponse
 from .tls import tls_context
-from .transport import Transport, TransportResponse
+from .transport import Transport
 from .websocket.request import WebSocketSettings
 from .websocket.transport import WebSocketTransport
 
@@ -25,6 +25,7 @@ class UpstreamClient:
 
     Attributes:
         begin: the `begin` method of the transport.
+        send: the `send` method of the transport.
 
     Args:
         transport: carries the requests; None: HTTP/1.1 that trusts the system's certificates.
@@ -33,6 +34,7 @@ class UpstreamClient:
     def __init__(self, transport: Transport | None = None) -> None:
         self._transport: Transport = Http1Transport() if transport is None else transport
         self.begin = self._transport.begin
+        self.send = self._transport.send
 
     @classmethod
     def for_upstream(
@@ -52,32 +54,13 @@ class UpstreamClient:
     async def open(
         self, request: UpstreamRequest, *, connect_timeout: float | None
     ) -> AsyncIterator[UpstreamResponse]:
-        """Send `request`; the response is closed when the block is left. See `send`."""
-        response = UpstreamResponse(await self.send(request, connect_timeout=connect_timeout))
+        """Send `request`; the response is closed when the block is left. See `Transport.send`."""
+        sending = self.send(request, connect_timeout=connect_timeout, on_connected=None)
+        response = UpstreamResponse(await sending)
         try:
             yield response
         finally:
             await response.aclose()
-
-    def send(
-        self,
-        request: UpstreamRequest,
-        *,
-        connect_timeout: float | None,
-        on_connected: Callable[[], None] | None = None,
-    ) -> Awaitable[TransportResponse]:
-        """Send `request`; return the response undecoded. The caller has to close its body.
-
-        Args:
-            request: the request to the upstream.
-            connect_timeout: the seconds to establish the connection, including TLS; None: no limit.
-            on_connected: called when the connection is established and the request is sent.
-
-        Raises:
-            UpstreamFailure: no response arrived.
-            ValueError: the request cannot be written as HTTP.
-        """
-        return self._transport.send(request, connect_timeout=connect_timeout, on_connected=on_connected)
 
     async def aclose(self) -> None:
         """Close every connection."""
