@@ -190,7 +190,8 @@ class _Mapped(RequestMapping):
         tap = None
         if self._history is not None and stores:
             request, tap = await with_history(request, reader, self._history, incoming.key, destinations)
-        turns = self._turns_of(request, incoming, is_stored=stores)
+        owner = TurnOwner(self._template, incoming.key)
+        turns = TurnsOfRequest(owner, request["messages"], self._turns if stores else None)
         if turns.may_be_kept:
             await turns.find(self._turns)
         around = NOTHING if self._overlay is None else self._names.around(body, incoming)
@@ -204,10 +205,6 @@ class _Mapped(RequestMapping):
         if tap is None:
             return offers
         return {target: replace(offer, taps=(*offer.taps, tap)) for target, offer in offers.items()}
-
-    def _turns_of(self, request: Request, incoming: Incoming, *, is_stored: bool) -> TurnsOfRequest:
-        owner = TurnOwner(self._template, incoming.key)
-        return TurnsOfRequest(owner, request["messages"], self._turns if is_stored else None)
 
     def may_have_secret(self, protocol: str) -> bool:
         reader = self._dialects[protocol].request_reader
@@ -276,14 +273,17 @@ class _Mapped(RequestMapping):
     ) -> ConversationTap | None:
         if self._conversations is None:
             return None
-        return ConversationTap(
+        tap = ConversationTap(
             self._conversations,
             writing.asking(keeps_questions=writer.answers),
-            upstream=destination.identity,
-            sent=upstream_thread(request.get("thread_id"), writer.threads),
-            answers=writer.answers,
-            made=session_id_of(writing.incoming.request_id),
+            destination.identity,
+            upstream_thread(request.get("thread_id"), writer.threads),
+            session_id_of(writing.incoming.request_id),
+            writer.answers,
         )
+        if tap.thread is not None and tap.asking.thread is not None:
+            tap.keep()
+        return tap
 
 
 def _in_order(

@@ -30,7 +30,8 @@ class KeptAnswer:
         self._stream = stream
         self._recorder = _open_recorder(offer, stream)
         shared = _shared(offer)
-        self._settling = [one for one in (shared, *offer.taps) if isinstance(one, Settling)]
+        self._settling: list[ConversationTap | Settling] = [] if shared is None else [shared]
+        self._settling += (tap for tap in offer.taps if isinstance(tap, Settling))
         self._conversation = shared
         """The tap that shares the conversation with replicas; None without replicas and after it is stored.
         """

@@ -48,7 +48,7 @@ def read_fields(fields: Fields, *, takes_old_names: bool = False) -> Request:
         thread_id = thread_id or next(filter(None, map(fields.text, THREADS)), None)
     add_message(messages, text)
     if _OTHERS.isdisjoint(given):
-        return made_request(messages=messages, thread_id=thread_id)
+        return {"messages": messages, "thread_id": thread_id} if thread_id else {"messages": messages}
     for name in _FILES:
         if name in given:
             add_files(messages, [*read_files(fields, name)])

@@ -106,7 +106,7 @@ class Outgoing(msgspec.Struct, kw_only=True, eq=False):
     def text(self) -> str:
         """The user's last text, preceded by the system prompt and the history if these are not taken."""
         if self._text is None:
-            self._text = self._text_of(self.messages)
+            self._text = self._text_of(self.request.get("messages", []))
         return self._text
 
     @property
@@ -130,7 +130,7 @@ class Outgoing(msgspec.Struct, kw_only=True, eq=False):
             means: the form of files that the upstream takes: `url`: a URL or bytes; `remote`: only a URL;
                 `bytes`: only bytes; `any`: a URL, bytes or an id; `none`: no files.
         """
-        messages = self.messages
+        messages = self.request.get("messages", [])
         if len(messages) == 1 and isinstance(messages[0].get("content"), str):
             return []
         at = last_user_index(messages)

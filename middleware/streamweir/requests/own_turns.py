@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 
 from streamweir.requests.canonical import Message, Part, Request, ToolCall
 from streamweir.requests.content import content_of
+from streamweir.requests.messages import role_of
 from streamweir.requests.opaque_values import OpaqueValues
 
 __all__ = ["with_own_turns", "without_places"]
@@ -25,7 +26,7 @@ def with_own_turns(request: Request, opaque: OpaqueValues) -> Request:
     message that contained only such reasoning is left out. If nothing changes, the request is returned.
     """
     messages = request.get("messages", [])
-    if not any(map(_may_change, messages)):
+    if "assistant" not in map(role_of, messages) or not any(map(_may_change, messages)):
         return request
     found = [own for message in messages if (own := _own(message, opaque)) is not None]
     if _is_same(messages, found):

@@ -31,7 +31,12 @@ def repeated_key(body: bytes) -> str | None:
     Args:
         body: JSON that has been parsed before, so that its nesting is known to be bounded.
     """
-    if not _may_repeat(body):
+    if b"\\u00" in body:
+        may_repeat = len(_ANY_SPELLING.findall(body)) > 1
+    else:
+        may_repeat = _MODEL in body and body.count(_MODEL) > 1
+        may_repeat = may_repeat or (_STREAM in body and body.count(_STREAM) > 1)
+    if not may_repeat:  # nearly always
         return None
     outermost: list[tuple[str, Any]] = []
 
@@ -43,13 +48,6 @@ def repeated_key(body: bytes) -> str | None:
     except (ValueError, RecursionError):
         return None
     return _repeated([name for name, _ in outermost])
-
-
-def _may_repeat(body: bytes) -> bool:
-    """Return whether a deciding key may occur twice in a body: a cheap test, False for nearly all bodies."""
-    if b"\\u00" in body:
-        return len(_ANY_SPELLING.findall(body)) > 1
-    return (_MODEL in body and body.count(_MODEL) > 1) or (_STREAM in body and body.count(_STREAM) > 1)
 
 
 def _repeated(names: Sequence[str]) -> str | None:
