@@ -121,7 +121,8 @@ class Endpoint:
         self._returned = response_selection(config.forward_response_headers)
         self.forwards_headers = bool(config.forward_response_headers) or config.relays_all
         self.plain_offers: Final = dict.fromkeys(self.destinations, NO_OFFER)
-        self._changes_bodies = mapping is not None or config.request.kind == "mapped"
+        self._is_mapped = config.request.kind == "mapped"
+        self._changes_bodies = mapping is not None or self._is_mapped
         self._is_read_for_names = frozenset(name for name in config.answers if self._may_change_names(name))
         self._asks_by_body = frozenset(name for name in config.answers if self._may_ask_by_body(name))
         self.failures: FailureMode = "told" if config.failures == "told" else "as_they_came"
@@ -219,7 +220,7 @@ class Endpoint:
         """
         if not self._changes_bodies and incoming.answers not in self._asks_by_body:
             return incoming
-        is_mapped = self.config.request.kind == "mapped"
+        is_mapped = self._is_mapped
         if incoming.answers not in self._is_read_for_names and not (is_mapped and _may_ask_for_whole(body)):
             return incoming
         dialect = self.dialects.to_write(incoming.answers)

@@ -90,12 +90,13 @@ def plan_request(
     opaque = OpaqueValues(target.dialect, target.upstream, writer.native_opaque)
     request = with_own_turns(request, opaque)
     overlay = target.overlay(request) if target.overlay else NOTHING
+    thread_id = request.get("thread_id")
     outgoing = Outgoing(
         request=request,
         path=target.path,
         options=target.options,
         overlay=overlay,
-        thread_id=upstream_thread(request.get("thread_id"), writer.threads),
+        thread_id=upstream_thread(thread_id, writer.threads) if thread_id else None,
         extra=extra,
         keeps_history=target.keeps_history,
         opaque=opaque,

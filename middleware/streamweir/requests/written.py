@@ -95,9 +95,11 @@ def path_segment(value: str, field: str) -> str:
     return quote(value, safe="")
 
 
-_ABSENT: Final[tuple[Any, ...]] = (None, [], {})
+_EMPTY: Final[tuple[Any, ...]] = ([], {})
 
 
 def without_absent(**fields: Any) -> dict[str, Any]:
     """Return a body with these fields; None, empty lists and empty objects are left out."""
-    return {name: value for name, value in fields.items() if value or value not in _ABSENT}
+    return {
+        name: value for name, value in fields.items() if value or (value is not None and value not in _EMPTY)
+    }
