@@ -254,7 +254,7 @@ class CaptureLines:
 
     def _take_attempt(self, entry: Entry) -> None:
         self._line("attempt", **{name: value for name, value in entry[2].items() if name != "first_event_ms"})
-        if entry[2]["ended"] == "refused":  # its reads are no part of a stream
+        if entry[2]["ended"] == "refused" and self._has_content:  # its reads are no part of a stream
             self._events = self._lane(self._attempt)
         self._events.attempt_ended(entry[2], self._now)
 

@@ -93,6 +93,10 @@ async def repeats(call: Call) -> None:
     await call.send(SSE, *map(chunk, HELLO[:2]), chunk(again), chunk(HELLO[2]), LAST_CHUNK)
 
 
+async def nonsense(call: Call) -> None:
+    await call.send(SSE, *[chunk(b"data: {half\n\n")] * 3, LAST_CHUNK)
+
+
 PAGE = answer(b"<html>down for maintenance</html>", "Content-Type: text/html")
 CASES: dict[str, tuple[Script | bytes, str, str | None, set[str]]] = {
     "whole": (WHOLE, "done", None, {"commit"}),
@@ -107,6 +111,7 @@ CASES: dict[str, tuple[Script | bytes, str, str | None, set[str]]] = {
     "no_text": (no_text, "done", None, {"commit"}),
     "flood_behind_end": (flood_behind_end, "done", None, {"commit", "dropped"}),
     "repeats": (repeats, "done", None, {"commit", "repeated"}),
+    "nonsense": (nonsense, "malformed", "UPSTREAM_INVALID_RESPONSE", {"malformed"}),
     "page": (PAGE, "malformed", "UPSTREAM_INVALID_RESPONSE", set()),
     "refused": (answer(b'{"error": "no"}', status="401 No"), "upstream_error", "AUTH_FAILED", set()),
     "broken": (answer(b"oh", status="500 No"), "upstream_error", "UPSTREAM_ERROR", set()),
@@ -143,6 +148,30 @@ async def test_capture_of_each_fault_has_the_bytes_and_the_word_of_the_log(
             for name in names:
                 with case(name):
                     await check_fault(console, name, protocol, speaks)
+
+
+async def test_capture_without_content_has_the_events_of_what_never_became_a_stream(tmp_path: Path) -> None:
+    names = ("nonsense", "page", "refused", "broken", "closes", "is_silent")
+    async with upstream(plays) as backend:
+        endpoints = {
+            f"/{name}": {
+                "upstream": [f"http://127.0.0.1:{free_port()}", backend.url],
+                "speaks": "legacy",
+                "path": f"/{name}",
+                "timeouts": TIMEOUTS,
+            }
+            for name in names
+        }
+        async with console_of(tmp_path, endpoints=endpoints, console={"capture": "metadata"}) as console:
+            for name in names:
+                with case(name):
+                    got = await console.call(f"/{name}", headers=[("X-Request-Id", name)])
+                    row = await console.row(request_id=name, state="ended")
+                    lines = await console.capture(row["id"])
+                    assert_whole(lines)
+                    told = [(event["type"], event["metadata"]["sequence"]) for event in events_in(lines)]
+                    assert told == [(event["type"], event["metadata"]["sequence"]) for event in got.events]
+                    assert told[-1][0] == "session_end"
 
 
 async def log_line(console: Console, request_id: str) -> dict[str, Any]:
