@@ -72,7 +72,7 @@ def ended_fields(
 def how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:
     """Return the word of the capture file for the end of an attempt with this response.
 
-    An attempt whose stream has got no byte is `refused`: what was read of its response is no part of a stream.
+    An attempt whose stream got no byte is `refused`: what was read of its response is no part of a stream.
     """
     if response is None or (facts.failure is not None and not facts.stream.bytes):
         return "refused"

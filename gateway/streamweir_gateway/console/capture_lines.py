@@ -127,7 +127,7 @@ class CaptureLines:
     # --- entries --------------------------------------------------------------------------------------------
 
     def _begin(self, entries: Iterable[NumberedEntry]) -> None:
-        began = datetime.fromtimestamp(self._began / 1000, UTC)
+        began = datetime.fromtimestamp(round(self._began) / 1000, UTC)
         meta = {name: value for name, value in self._meta.items() if name not in ("id", "content")}
         options = dict(meta.get("options") or {})
         for _, entry in entries:  # those of the last attempt, as far as it has begun

@@ -5,13 +5,13 @@ Secrets are masked before this data leaves the process that serves the stream.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import msgspec
 
 from streamweir_gateway.console.attempt_rows import attempt_rows
 from streamweir_gateway.console.capture_source import CaptureSource, meta_of
+from streamweir_gateway.console.clock_shift import clock_shift
 from streamweir_gateway.console.row import AttemptRow
 from streamweir_gateway.console.stream_log import LeftOut, NumberedEntry
 
@@ -54,7 +54,7 @@ def payload_of(source: CaptureSource, start: int = 0) -> CapturePayload:
     facts, entries = source.facts(), [*source.entries(start)]
     return CapturePayload(
         meta=_shown_meta(source, is_masking=is_masking),
-        began=time.time() * 1000 - (time.monotonic() - facts.began) * 1000,
+        began=(facts.began + clock_shift()) * 1000,
         began_at=facts.began,
         attempts=[] if is_masking else attempt_rows(source.entries(0), facts.began, facts.first_event_ms),
         entries=entries,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
 from streamweir.request_id import session_id_of
+from streamweir_gateway.console.clock_shift import clock_shift
 from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts, facts_of
 from streamweir_gateway.console.row import PackedRow, State
 from streamweir_gateway.observability.observer import shown_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
-__all__ = ["RowMaker", "clock_shift", "is_folded_read"]
+__all__ = ["RowMaker", "is_folded_read"]
 
 _NO_FACTS: Final = TranslationFacts()
 _RECORDED: Final[Callable[[RequestRecord], tuple[Any, ...]]] = attrgetter(
@@ -117,11 +117,6 @@ class RowMaker:
 def is_folded_read(record: RequestRecord) -> bool:
     """Return whether a request without a recorder was answered by the folded result of a stored run."""
     return record.resumes is not None and record.reason is not None
-
-
-def clock_shift() -> float:
-    """Return the difference between the Unix time and `time.monotonic()`, in seconds."""
-    return time.time() - time.monotonic()
 
 
 def _state(recorder: RecordedRequest) -> State:

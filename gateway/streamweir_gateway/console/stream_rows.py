@@ -28,6 +28,7 @@ from starlette.types import Scope
 from streamweir.capture.masking import SecretMask
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
+from streamweir_gateway.console.clock_shift import clock_shift
 from streamweir_gateway.console.content_recorder import ContentRecorder
 from streamweir_gateway.console.ended_capture import EndedCapture, KeptCapture, packed_capture
 from streamweir_gateway.console.masking_queue import MaskingQueue
@@ -36,7 +37,7 @@ from streamweir_gateway.console.raw_captures import RawCaptures
 from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.request_recorder import MOST_NOTES, RequestRecorder
 from streamweir_gateway.console.row import PackedRow
-from streamweir_gateway.console.row_maker import RowMaker, clock_shift, is_folded_read
+from streamweir_gateway.console.row_maker import RowMaker, is_folded_read
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
