@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 from urllib.parse import parse_qsl, unquote
 
@@ -24,20 +25,29 @@ def secrets_in(headers: Iterable[tuple[str, str]], target: str = "") -> set[str]
     """Return the secrets in the head of a request or a response.
 
     Args:
-        headers: the headers, with names in lower case.
+        headers: the headers, with names in lower case and values as Latin-1.
         target: the target of the request, with its query.
     """
     found = {
         secret
         for name, value in headers
         if name in _OF_RUNS or is_secret_header(name)
-        for secret in _secrets_of(name, value)
+        for text in _texts_of(value)
+        for secret in _secrets_of(name, text)
     }
     found.update(run_names_in(target))
     if "?" in target:
         query = parse_qsl(target.partition("?")[2])
         found.update(value for name, value in query if is_secret_name(name))
     return {secret for secret in found if len(secret) >= _SHORTEST}
+
+
+def _texts_of(value: str) -> Iterator[str]:
+    """Yield the value of a header as Latin-1, and as the text that its bytes are in UTF-8."""
+    yield value
+    if not value.isascii():
+        with suppress(UnicodeError):
+            yield value.encode("latin-1").decode("utf-8")
 
 
 def _secrets_of(name: str, value: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from streamweir.capture import CutBodyMask, SecretMask, masking
 from streamweir.capture.masking import SHORTEST
+from streamweir.capture.request_secrets import secrets_in
 from streamweir.redaction.secret_names import is_secret_name
 
 KNOWN = "s3cret-of-ours-ü"
@@ -201,3 +202,17 @@ def test_json_stays_json(text: str) -> None:
     masked, _ = SecretMask(["ab1ab1", 'k-"ab1']).apply(line)
     assert len(masked) == len(line)
     json.loads(masked)
+
+
+@pytest.mark.parametrize(
+    ("name", "before"), [("x-api-key", ""), ("authorization", "Bearer "), ("cookie", "a=b; sid=")]
+)
+def test_credential_beyond_ascii_is_masked_in_any_form(name: str, before: str) -> None:
+    secret = "schlüssel-鍵-1"
+    value = (before + secret).encode().decode("latin-1")  # as a head is recorded
+    mask = CutBodyMask(SecretMask(secrets_in([(name, value)])))
+    sent = body(secret) + f'data: {{"text": "{secret}"}}\n\n'.encode()
+    (read,) = mask.feed(sent)
+    texts = [json.loads(line[6:])["text"] for line in read.data.split(b"\n\n") if line]
+    assert [text.strip("*") for text in texts] == ["", ""]
+    assert read.redacted == 2
