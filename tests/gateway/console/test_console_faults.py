@@ -150,7 +150,7 @@ async def test_capture_of_each_fault_has_the_bytes_and_the_word_of_the_log(
                     await check_fault(console, name, protocol, speaks)
 
 
-async def test_capture_without_content_has_the_events_of_what_never_became_a_stream(tmp_path: Path) -> None:
+async def test_capture_without_content_has_the_events_of_a_refused_attempt(tmp_path: Path) -> None:
     names = ("nonsense", "page", "refused", "broken", "closes", "is_silent")
     async with upstream(plays) as backend:
         endpoints = {
