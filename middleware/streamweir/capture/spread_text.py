@@ -100,8 +100,8 @@ class SpreadTexts:
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}
         """The end of each text in the lines that `keep` has passed, by its key."""
-        self._last: dict[str, _Text] = {}
-        """The last text of each key that `find` has found."""
+        self._found: list[tuple[str, _Text]] = []
+        """The texts that `find` has found, with their keys, in order."""
 
     def find(self, body: str, finders: Finders) -> Found:
         """Return the secrets that are spread over several texts.
@@ -111,10 +111,10 @@ class SpreadTexts:
             finders: find secrets in a text.
         """
         found = Found([], set(), [])
-        texts, self._last = self._texts(body)
-        for text in texts:
+        self._found = self._texts(body)
+        for _, text in self._found:
             _find_in(text, found, finders)
-        for text in self._last.values():
+        for text in dict(self._found).values():  # the last one of each key
             _find_begun(text, found, finders)
         return found
 
@@ -124,19 +124,21 @@ class SpreadTexts:
         Args:
             end: the place, in the body that was passed to `find` last.
         """
-        for key, text in self._last.items():
+        for key, text in self._found:
+            if text.places[0][1] >= end:
+                continue
             if len(self._kept) >= _MOST_TEXTS and key not in self._kept:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[key] = text.joined(end)[-_KEPT:]
-        self._last = {}
+        self._found = []
 
     def forget(self) -> None:
         """Forget all texts, because lines were left out."""
         self._kept.clear()
 
-    def _texts(self, body: str) -> tuple[list[_Text], dict[str, _Text]]:
-        """Return all texts in some lines, and the last one of each key."""
-        found: list[_Text] = []
+    def _texts(self, body: str) -> list[tuple[str, _Text]]:
+        """Return all texts in some lines with their keys, in order."""
+        found: list[tuple[str, _Text]] = []
         texts: dict[str, _Text] = {}
         for key, value, place in _values_in(body):
             text = texts.get(key)
@@ -144,9 +146,9 @@ class SpreadTexts:
             is_repetition = len(value) >= _REPEATED and before.endswith(value)
             if text is None or is_repetition:
                 text = texts[key] = _Text("" if is_repetition else before, is_repetition=is_repetition)
-                found.append(text)
+                found.append((key, text))
             text.add(value, place)
-        return found, texts
+        return found
 
 
 def _values_in(body: str) -> Iterator[tuple[str, str, int]]:

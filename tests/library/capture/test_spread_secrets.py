@@ -114,6 +114,16 @@ def test_secret_whose_texts_are_escaped_is_masked(escape: str, secret: str, data
     assert told.endswith("* !")
 
 
+def test_secret_is_masked_where_a_repeated_text_follows_in_a_read_that_is_held() -> None:
+    texts = (KNOWN[:8], KNOWN[8:14]), (KNOWN[14:], " Teas", " Teas", KNOWN[:8]), (KNOWN[8:], ".")
+    mask = CutBodyMask(SecretMask([KNOWN]))
+    reads = [read for some in texts for read in mask.feed(written("sse", some))]
+    reads += mask.finish()
+    shown = b"".join(read.data for read in reads)
+    hidden = "*" * len(KNOWN)
+    assert texts_of("sse", shown) == f"{hidden} Teas Teas{hidden}."
+
+
 def test_texts_without_a_secret_are_neither_changed_nor_held() -> None:
     mask, shown = CutBodyMask(SecretMask([KNOWN])), list[bytes]()
     texts = ["Tea", " sells", " best", " with", " May", ".", "req_0123456789abcdef"] * 40
