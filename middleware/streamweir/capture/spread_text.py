@@ -31,7 +31,9 @@ _KEPT: Final = 512
 """The most characters that are kept of each text."""
 _MOST_TEXTS: Final = 64
 _REPEATED: Final = 4
-"""A value of at least this length that equals the one before it, such as an id, is no piece of a text."""
+"""A value of at least this length, without an escape, that equals the one before it, such as an id, is no
+piece of a text.
+"""
 
 
 class Finders(NamedTuple):
@@ -143,7 +145,7 @@ class SpreadTexts:
         for key, value, place in _values_in(body):
             text = texts.get(key)
             before = self._kept.get(key, "") if text is None else text.pieces[-1]
-            is_repetition = len(value) >= _REPEATED and before.endswith(value)
+            is_repetition = len(value) >= _REPEATED and before.endswith(value) and "\\" not in value
             if text is None or is_repetition:
                 text = texts[key] = _Text("" if is_repetition else before, is_repetition=is_repetition)
                 found.append((key, text))
