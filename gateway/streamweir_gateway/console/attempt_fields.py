@@ -72,9 +72,11 @@ def ended_fields(
 def how_ended(response: UpstreamResponse | None, facts: AttemptFacts) -> str:
     """Return the word of the capture file for the end of an attempt with this response.
 
-    An attempt whose stream got no byte is `refused`: what was read of its response is no part of a stream.
+    An attempt is `refused` if no event came of its response, not even the warning about a malformed one: what
+    was read is no part of a stream then.
     """
-    if response is None or (facts.failure is not None and not facts.stream.bytes):
+    reader = facts.stream.reader
+    if response is None or (facts.failure is not None and not reader.started and not reader.malformed):
         return "refused"
     if facts.is_broken:
         return "broken"
