@@ -17,6 +17,7 @@ import pytest
 from patterns import Expression, HostileText, builders_in, expressions_of, hostile_texts
 from streamweir.codec.block_forms import BlockForms
 from streamweir.codec.families.think_tags import TaggedText
+from streamweir.codec.json_pattern import JsonPattern
 from streamweir.codec.registry import process_dialects
 from streamweir.codec.text_form import TextForm
 from streamweir_gateway.observability.secrets import Secrets
@@ -47,11 +48,18 @@ def forms_of_blocks() -> Iterator[BlockForms]:
             yield decoder.block_forms
 
 
+def json_patterns() -> Iterator[JsonPattern]:
+    for blocks in forms_of_blocks():
+        yield blocks.pattern
+    for texts in forms_of_texts():
+        yield texts._pattern
+        yield texts._block
+
+
 BUILT: dict[str, Callable[[], Iterable[re.Pattern[Any] | None]]] = {
-    "streamweir.codec.block_forms": lambda: [forms.pattern for forms in forms_of_blocks()],
     "streamweir.codec.families.think_tags": lambda: [TaggedText("think", "thinking", "t")._pattern],
-    "streamweir.codec.text_form": lambda: [
-        pattern for form in forms_of_texts() for pattern in (form._pattern, form._block)
+    "streamweir.codec.json_pattern": lambda: [
+        spelled for pattern in json_patterns() for spelled in (pattern.dense, pattern.spaced)
     ],
     "streamweir_gateway.observability.secrets": lambda: [Secrets(["aaa", "a-a", "-a-"])._short],
 }

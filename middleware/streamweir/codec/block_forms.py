@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import msgspec
 
+from streamweir.codec.json_pattern import MAY_BE_SPACE, JsonPattern
+
 __all__ = ["BLOCK_END", "STRICT_PLACES", "BlockForms", "block_expression", "message_expression", "object_in"]
 
 BLOCK_END: Final = b"\n\n"
@@ -66,12 +68,12 @@ class BlockForms:
         self.forms = forms
 
     @cached_property
-    def pattern(self) -> re.Pattern[bytes]:
+    def pattern(self) -> JsonPattern:
         """Matches one block, or several of one kind. `lastgroup` of the match is the kind."""
         kinds = "|".join(
             f"(?P<{kind}>{message_expression(parts, STRICT_PLACES)})" for kind, parts in self.forms.items()
         )
-        return re.compile(f"{_BEFORE}(?:{kinds})\n\n".encode())
+        return JsonPattern(f"{_BEFORE}(?:{kinds})\n\n")
 
 
 def object_in(group: bytes) -> dict[str, Any] | None:
@@ -83,7 +85,7 @@ def object_in(group: bytes) -> dict[str, Any] | None:
 
 
 def message_expression(parts: Iterable[str], places: Mapping[str, str]) -> str:
-    """Return the regular expression of a message.
+    """Return the expression of a message, for a `JsonPattern`.
 
     Args:
         parts: the parts of the form; see `TextForm`.
@@ -93,20 +95,22 @@ def message_expression(parts: Iterable[str], places: Mapping[str, str]) -> str:
 
 
 def block_expression(parts: Iterable[str], places: Mapping[str, str]) -> str:
-    """Return the expression of a block with a message: the group `begin` has the bytes before the message,
-    and `name` the name of the block.
+    """Return the expression of a block with a message, for a `JsonPattern`: the group `begin` has the bytes
+    before the message, and `name` the name of the block.
     """
     return f"{_BEGIN}{message_expression(parts, places)}\n\n"
 
 
 def _expression(part: str, places: Mapping[str, str]) -> str:
-    """Return the regular expression of a part."""
+    """Return the expression of a part."""
     is_optional = part.endswith("?")
-    expression = re.escape(part.removesuffix("?")).replace(",", ", ?+").replace(":", ": ?+")
+    expression = re.escape(part.removesuffix("?"))
+    for sign in (",", ":"):
+        expression = expression.replace(sign, sign + MAY_BE_SPACE)
     for place, pattern in places.items():
         expression = expression.replace(place, pattern)
     expression = _NAMED.sub(_named, expression)
-    return f"(?:{expression})?" if is_optional else expression
+    return f"(?:{expression}|)" if is_optional else expression  # `?` behind it takes longer
 
 
 def _named(found: re.Match[str]) -> str:

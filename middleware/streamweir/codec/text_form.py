@@ -17,6 +17,7 @@ import msgspec
 
 from streamweir.codec.block_forms import BLOCK_END, STRICT_PLACES, block_expression, message_expression
 from streamweir.codec.holes import Hole
+from streamweir.codec.json_pattern import JsonPattern
 from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
 from streamweir.framing import Frame
 from streamweir.framing.event_names import remembered_name
@@ -56,12 +57,12 @@ class TextForm:
         self.usual_block = usual_block
 
     @cached_property
-    def _pattern(self) -> re.Pattern[bytes]:
-        return re.compile(message_expression(self._parts, _PLACES).encode(), re.DOTALL)
+    def _pattern(self) -> JsonPattern:
+        return JsonPattern(rf"{message_expression(self._parts, _PLACES)}\Z", re.DOTALL)
 
     @cached_property
-    def _block(self) -> re.Pattern[bytes]:
-        return re.compile(block_expression(self._parts, _PLACES_OF_BLOCK).encode(), re.DOTALL)
+    def _block(self) -> JsonPattern:
+        return JsonPattern(block_expression(self._parts, _PLACES_OF_BLOCK), re.DOTALL)
 
     def template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
         """Return the template of a message that was read as `piece`; None if it does not have this form.
@@ -72,7 +73,7 @@ class TextForm:
             fields: the text fields of the dialect.
         """
         data = frame.data
-        found = self._pattern.fullmatch(data)
+        found = self._pattern.match(data)
         if found is None:
             return None
         begin, end = found.span("text")
