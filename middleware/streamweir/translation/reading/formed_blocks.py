@@ -94,11 +94,13 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
     decoder, forms, size, stop = frames.decoder, frames.forms, len(data), 0
     if decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
         return None
-    found = forms.pattern.match(data)
-    begins_with_text = found is None and frames.templates.current is None
-    if not (found or begins_with_text) or size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
+    match = forms.pattern.match
+    found = match(data)
+    has_none = found is None and frames.templates.current is not None
+    if has_none or size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
         return None
     items: list[FrameItems] = []
+    run = None
     while found is not None:
         events = decoder.read_block(found)
         if events is None:
@@ -108,12 +110,9 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
             items.append((events, None))
             if type(events[-1]) is SessionEnd:
                 break
-            usual = _usual_block(decoder.text_fields)
-            if usual is not None and data.startswith(usual.before, stop):
-                found = None
+            if stop < size and (run := _texts_at(stop, data, decoder, parser)) is not None:
                 break
-        found = forms.pattern.match(data, stop)
-    run = None
+        found = match(data, stop)
     if found is None and stop < size:
         run = _texts_at(stop, data, decoder, parser)
     if stop:
