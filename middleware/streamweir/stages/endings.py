@@ -6,6 +6,7 @@ Source: the standard protocol 1.1, sections 2 (`summary`), 5 and 6 (reasons of c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -64,11 +65,11 @@ _ALSO_FITTING: Final = frozenset(
 """Further pairs of a reason and an error code that may occur in one failed end."""
 
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
+_tokens_of: Final = itemgetter(*_TOKENS)
 _ALL_TOKENS: Final = frozenset(_TOKENS)
 _COUNTS: Final = frozenset({*_TOKENS, "duration_ms"})
 _USUAL: Final = frozenset({*_TOKENS, "finish_reason"})
 """The fields of a summary in most streams."""
-_INT: Final = {int}
 _COUNTED_HERE: Final = frozenset({"tool_calls", "events"})
 """The counts of a summary that are not the upstream's."""
 _TOO_LARGE: Final = 2**53
@@ -136,8 +137,14 @@ def fitting_reason(event: SessionEnd) -> Reason:
 def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the known fields of a summary (with the third token count) and all other fields."""
     if summary.keys() == _USUAL and summary["finish_reason"] in FINISH_REASONS:
-        counts = [*map(summary.__getitem__, _TOKENS)]
-        if {*map(type, counts)} == _INT and min(counts) >= 0 and max(counts) < _TOO_LARGE:
+        prompt, completion, total = _tokens_of(summary)
+        are_whole = type(prompt) is type(completion) is type(total) is int
+        if (
+            are_whole
+            and 0 <= prompt < _TOO_LARGE
+            and 0 <= completion < _TOO_LARGE
+            and 0 <= total < _TOO_LARGE
+        ):
             return summary, {}
     known: dict[str, Any] = {}
     rest: dict[str, Any] = {}

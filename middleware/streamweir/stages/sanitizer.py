@@ -81,7 +81,9 @@ class ErrorSanitizer:
         """Return a safe event in place of `event`; None if `event` is safe itself."""
         kind = type(event)
         if kind in _OF_RUN:
-            safe = event if self._is_harmless_run(event) else self._safe_of_run(event)  # type: ignore[arg-type]
+            if self._is_harmless_run(event):  # type: ignore[arg-type]
+                return None
+            safe = self._safe_of_run(event)  # type: ignore[arg-type]
             return None if safe is event else (safe,)
         if kind not in self.handles:
             return self._safe_beside(event) if event.meta and "extra" in event.meta else None
@@ -103,12 +105,12 @@ class ErrorSanitizer:
 
     def _is_harmless_run(self, event: SessionStart | SessionEnd) -> bool:
         """Return whether a start or an end certainly is safe, as nearly all are."""
-        meta = event.meta
-        if meta is None or (type(event) is SessionStart and event.session_id):
+        meta, is_start = event.meta, type(event) is SessionStart
+        if meta is None or (is_start and event.session_id):  # type: ignore[union-attr]
             return False
         for name, item in meta.items():
             if name == "extra":
-                if type(event) is SessionEnd or not _is_harmless(meta["extra"]):
+                if not (is_start and _is_harmless(meta["extra"])):
                     return False
             elif type(item) is str and item is not self._harmless_id:
                 if is_exception_text(item):
