@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from streamweir.capture.escaped_text import EscapedText
 from streamweir.capture.masking import SHORTEST, SecretMask, joined_spans, masked_text
 from streamweir.capture.spread_text import Finders, SpreadTexts
 
@@ -119,7 +120,7 @@ class CutBodyMask:
         if spread.begun and not is_last and self._held_bytes <= _MOST_HELD:
             count = self._count_up_to(min(spread.begun)[0][0], count)
         elif goes_on or not is_last:
-            likely = [span for begun in spread.begun if _length(begun) >= SHORTEST for span in begun]
+            likely = [span for begun in spread.begun if _letters(text, begun) >= SHORTEST for span in begun]
             spans = joined_spans([*spans, *likely]) if likely else spans
         masked = masked_text(text, spans).encode("latin-1") if spans else None
         found: list[MaskedRead] = []
@@ -147,5 +148,6 @@ class CutBodyMask:
         return count
 
 
-def _length(spans: list[tuple[int, int]]) -> int:
-    return sum(end - start for start, end in spans)
+def _letters(text: str, spans: list[tuple[int, int]]) -> int:
+    """Return the number of characters in some spans of a text, each escape counted as one."""
+    return sum(len(EscapedText(text[start:end]).text) for start, end in spans)

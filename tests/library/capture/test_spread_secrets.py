@@ -135,6 +135,13 @@ def test_texts_without_a_secret_are_neither_changed_nor_held() -> None:
     assert b"".join([*shown, *[read.data for read in mask.finish()]]) == body
 
 
+def test_escaped_letter_with_which_a_secret_begins_is_shown() -> None:
+    mask = CutBodyMask(SecretMask(["value-of-the-file"]))
+    frame = b'data: {"n": "a \\u0076"}\n\n'
+    reads = [*mask.feed(frame), *mask.release()]
+    assert b"".join(read.data for read in reads) == frame
+
+
 EVENTS = ["session_start", *["thinking"] * 2, "tool_call_start", "tool_call_end", "data", *["content"] * 3]
 """Types of events, as they follow one another in the standard protocol."""
 
