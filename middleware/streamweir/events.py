@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any, ClassVar, Final, Literal, TypedDict, get_args
+from typing import Any, ClassVar, Final, Literal, TypedDict, final, get_args
 
 import msgspec
 
@@ -72,6 +72,7 @@ class Payload(msgspec.Struct, kw_only=True):
     meta: Meta | None = None
 
 
+@final
 class SessionStart(Payload):
     """The stream begins. The ids are filled in if the upstream has none.
 
@@ -87,6 +88,7 @@ class SessionStart(Payload):
     upstream: str | None = None
 
 
+@final
 class Thinking(Payload):
     """A piece of the model's reasoning. `opaque` belongs to all pieces since the previous `opaque`."""
 
@@ -175,6 +177,7 @@ class ToolCallEnd(Payload):
     for_users: bool | None = None
 
 
+@final
 class Content(Payload):
     """A piece of the answer, or of another channel. With `opaque` the text may be empty."""
 
@@ -197,6 +200,7 @@ class Content(Payload):
 DataType = Literal["dataframe", "chart", "image", "audio", "file", "state", "state_delta", "custom"]
 
 
+@final
 class Data(Payload):
     """Structured data: a table, a chart, a file, a state, or an upstream's event (`custom`: name, value)."""
 
@@ -235,6 +239,7 @@ class Status(Payload):
     detail: Any = None
 
 
+@final
 class Warning(Payload):  # noqa: A001 (the protocol's own word)
     """A problem that does not end the run. `detail` is sent only with `debug`.
 
@@ -268,6 +273,7 @@ class Interaction(Payload):
     resume: dict[str, Any] | None = None
 
 
+@final
 class Error(Payload):
     """The run failed (`terminal`), or a part of it failed and the run continues.
 
@@ -299,6 +305,7 @@ FINISH_REASONS: Final = ("stop", "length", "content_filter", "tool_calls")
 """The words of `summary.finish_reason`."""
 
 
+@final
 class SessionEnd(Payload):
     """The stream is over. A decoder yields this as the dialect's evidence that the run ended."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-import msgspec
-
 from streamweir.classification.failure_signs import reports_failure
 from streamweir.codec.growing_template import GrowingTemplate, is_whole_text
 from streamweir.codec.message_template import CountingTemplate, MessageTemplate, Piece, TextFields, are_alike
@@ -37,7 +35,7 @@ ENDS: Final = frozenset({SessionEnd, Error})
 NO_FRAME: Final = Frame(b"")
 
 
-class MessageTemplates(msgspec.Struct, eq=False):
+class MessageTemplates:
     """The template of the texts of one stream.
 
     A template is in force from the moment at which texts follow each other. It ends when a message is
@@ -48,6 +46,9 @@ class MessageTemplates(msgspec.Struct, eq=False):
     For messages that hold all of a text so far, the template of the first one is in force from the second one
     on (`GrowingTemplate`).
 
+    Args:
+        fields: the text fields of the dialect; None: every message is decoded.
+
     Attributes:
         current: the template in force; None if no template is in force.
         takes_whole: whole texts have templates, too; may be cleared before the first message.
@@ -57,33 +58,27 @@ class MessageTemplates(msgspec.Struct, eq=False):
             be set to None before the first message.
     """
 
-    _fields: TextFields | None
-    stays: bool = False
-    takes_whole: bool = False
-    thoughts: ThoughtTemplates | None = None
-    current: MessageTemplate | None = None
-    is_text: bool = False
+    stays = False
+    takes_whole = False
     _growing: GrowingTemplate | None = None
     """The template of the latest whole text, which may not be in force yet."""
-    _growing_left: int = _MOST_GROWING
+    _growing_left = _MOST_GROWING
     _piece: Piece | None = None
     _frame: Frame | None = None
     """The frame of `_piece`."""
-    _row: int = 0
+    _row = 0
     """The number of texts that directly precede the last text."""
     _known: tuple[MessageTemplate, ...] = ()
 
-    @classmethod
-    def of(cls, fields: TextFields | None) -> MessageTemplates:
-        """Return the templates of a stream.
-
-        Args:
-            fields: the text fields of the dialect; None: every message is decoded.
-        """
-        if fields is None:
-            return cls(None)
-        thoughts = ThoughtTemplates(fields) if fields.ids else None
-        return cls(fields, fields.is_stateless, fields.grows, thoughts)
+    def __init__(self, fields: TextFields | None) -> None:
+        self._fields = fields
+        self.current: MessageTemplate | None = None
+        self.thoughts: ThoughtTemplates | None = None
+        self.is_text = False
+        if fields is not None:
+            self.stays, self.takes_whole = fields.is_stateless, fields.grows
+            if fields.ids:
+                self.thoughts = ThoughtTemplates(fields)
 
     @property
     def latest(self) -> bytes:

@@ -14,7 +14,6 @@ that change. By this it promises that the frames of later texts differ in nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from io import BytesIO
 from typing import Final
 
@@ -49,7 +48,7 @@ POSITION: Final = "\0position"
 """The key of a number that occurs only in the SSE id, after the last full stop of the id."""
 
 
-class FrameTemplate:
+class FrameTemplate(msgspec.Struct, eq=False, gc=False):
     """The frame of a text, framing included, with places for the text and for numbers.
 
     Args:
@@ -63,35 +62,15 @@ class FrameTemplate:
         values: the argument; None: the numbers are asked of the encoder for each run.
     """
 
-    __slots__ = (
-        "_around",
-        "_keys",
-        "_numbers",
-        "_several",
-        "_template",
-        "_text_place",
-        "_values",
-        "values",
-    )
-
-    def __init__(
-        self,
-        template: bytes,
-        keys: tuple[str | None, ...],
-        values: Callable[[bytes, Stamp], tuple[bytes | int, ...]] | None = None,
-    ) -> None:
-        self.values = values
-        self._template = template
-        self._keys = keys
-        self._text_place, self._numbers = _places_of(keys)
-        self._values: list[bytes | int] = [0] * len(keys)
-        """The values of one frame, in the order of their places. They are replaced for each frame."""
-        self._around: tuple[bytes, bytes] | None = None
-        """The bytes of a frame before and after its text. Always None if frames have numbers."""
-        self._several = b""
-        """The template in a form that is filled in twice: with the values that several frames share, and then
-        all frames with those that change. Made for the first several texts.
-        """
+    _template: bytes
+    _keys: tuple[str | None, ...]
+    values: Callable[[bytes, Stamp], tuple[bytes | int, ...]] | None = None
+    _around: tuple[bytes, bytes] | None = None
+    """The bytes of a frame before and after its text. Always None if frames have numbers."""
+    _several: bytes = b""
+    """The template in a form that is filled in twice: with the values that several frames share, and then
+    all frames with those that change. Made for the first several texts.
+    """
 
     @classmethod
     def of(cls, written: bytes, text: str, numbers: Mapping[str, Number]) -> FrameTemplate | None:
@@ -149,23 +128,15 @@ class FrameTemplate:
 
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are the numbers of the first frame."""
-        if len(texts) > 1:
-            return self._write_many(texts, numbers)
-        text = _string(texts[0])
-        values = self._values
-        values[self._text_place] = text if text.isascii() else one_line(text)
-        for place, name in self._numbers:
-            values[place] = numbers[name][0]
-        written = self._template % tuple(values)
-        values[self._text_place] = 0  # it may be large
-        return written
-
-    def _write_many(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
-        """Return the frames of several texts."""
+        if len(texts) == 1:
+            text = _string(texts[0])
+            if not text.isascii():
+                text = one_line(text)
+            return self._template % tuple([text if key is None else numbers[key][0] for key in self._keys])
         lines = _lines(texts)
         lines = (lines if lines.isascii() else one_line(lines))[:-1]
-        for _, key in self._numbers:
-            if numbers[key][1]:
+        for key in self._keys:
+            if key is not None and numbers[key][1]:
                 return self._joined(lines.split(b"\n"), numbers, [])
         begin, end = self._around or self._edges(numbers)
         return b"".join((begin, lines.replace(b"\n", end + begin), end))
@@ -186,7 +157,7 @@ class FrameTemplate:
         """Return the bytes of a frame before and after its text."""
         values = [_NUL if key is None else numbers[key][0] for key in self._keys]
         begin, _, end = (self._template % tuple(values)).partition(_NUL)  # JSON text holds none
-        if not self._numbers:
+        if len(self._keys) == 1:
             self._around = begin, end
         return begin, end
 
@@ -230,13 +201,6 @@ def _strings(texts: Sequence[str]) -> list[bytes]:
 def _decimals(first: int, step: int, count: int) -> list[bytes]:
     """Return `count` numbers as decimal text."""
     return _lines([*range(first, first + step * count, step)]).split(b"\n")[:count]
-
-
-@lru_cache(maxsize=64)
-def _places_of(keys: tuple[str | None, ...]) -> tuple[int, tuple[tuple[int, str], ...]]:
-    """Return the place of the text, and the places of numbers with their keys."""
-    numbers = tuple((place, key) for place, key in enumerate(keys) if key is not None)
-    return keys.index(None), numbers
 
 
 def _template(written: bytes, places: Sequence[tuple[int, int, str | None]]) -> bytes:

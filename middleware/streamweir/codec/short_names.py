@@ -54,9 +54,10 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
         event: the decoded event.
         short: returns the digest of a text that is too long.
     """
-    is_short = type(event) is SessionEnd or (type(event) is Content and event.channel is None)  # most events
-    if is_short or ((has_short := _SHORT_ONES.get(type(event))) is not None and has_short(event)):
-        if (meta := event.meta) is None:
+    kind, meta = type(event), event.meta
+    is_short = kind is SessionEnd or (kind is Content and event.channel is None)  # type: ignore[union-attr]
+    if is_short or ((has_short := _SHORT_ONES.get(kind)) is not None and has_short(event)):
+        if meta is None:
             return event
         for item in meta.values():
             if type(item) is str and len(item) > MAX_ID_CHARACTERS:

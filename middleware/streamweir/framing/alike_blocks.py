@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from streamweir.framing.event_names import name_of
 
 __all__ = ["data_of_alike"]
+
+_USUAL: Final = b"data: "
 
 
 def data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
@@ -16,19 +20,27 @@ def data_of_alike(blocks: bytes) -> tuple[str | None, list[bytes]] | None:
     Args:
         blocks: at least two whole blocks, without the blank line after the last one.
     """
-    names, second = b"", blocks.find(b"\n\n") + 2
+    first = _USUAL if blocks[:6] == _USUAL else _common_beginning(blocks)
+    if not first:
+        return None
+    lines = blocks[len(first) :].split(b"\n\n" + first)
+    if b"".join(lines).find(b"\n") >= 0:
+        return None
+    named = first.find(b"\n")
+    return None if named < 0 else name_of(first[7:named]), lines
+
+
+def _common_beginning(blocks: bytes) -> bytes:
+    """Return the bytes before the data of a block; empty if they certainly differ, or hold other lines."""
+    names = b""
     if blocks[:5] != b"data:":
         names = blocks[: blocks.find(b"\n") + 1]
         if names[:7] != b"event: " or blocks[len(names) : len(names) + 5] != b"data:":
-            return None
+            return b""
     start = len(names) + 5
     has_space = blocks[start : start + 1] == b" "
     start += has_space
-    first = blocks[:start]
-    if blocks[second : second + start] != first:
-        return None
-    between = b"\n\n" + first
-    lines = blocks[start:].split(between)
-    if b"".join(lines).find(b"\n") >= 0 or (not has_space and between + b" " in blocks):
-        return None
-    return name_of(names[7:-1]) if names else None, lines
+    first, second = blocks[:start], blocks.find(b"\n\n") + 2
+    is_common = blocks[second : second + start] == first
+    is_certain = has_space or blocks.find(b"\n\n" + first + b" ") < 0
+    return first if is_common and is_certain else b""

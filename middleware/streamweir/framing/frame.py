@@ -50,8 +50,10 @@ class Frame(msgspec.Struct, eq=False, gc=False):
         """
         value = self._value
         if value is msgspec.UNSET:
-            value, self.invalid_text = parse_json(self.data)
+            value, is_damaged = parse_json(self.data)
             self._value = value
+            if is_damaged:
+                self.invalid_text = True
         return value
 
     def json_or(self, default: Any) -> Any:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-
-import msgspec
+from itertools import repeat
 
 from streamweir.errors import LimitExceeded
 from streamweir.framing.alike_blocks import data_of_alike
@@ -32,7 +31,7 @@ _FIELDS = (b"data:", b"event:", b"retry:", b"id:")
 _NUMBERED = re.compile(rb"(?<![^\n])id: ([^\n\0]{1,%d})\ndata: ([^\n]*)\n\n" % MAX_ID_CHARACTERS)
 
 
-class SSEParser(msgspec.Struct, eq=False, gc=False):
+class SSEParser:
     """Splits the bytes of a body into frames.
 
     state      bytes that have come                              left by
@@ -50,23 +49,25 @@ class SSEParser(msgspec.Struct, eq=False, gc=False):
         keeps_raw: frames have their `raw` bytes, and gaps are returned.
     """
 
-    _limit: int
-    keeps_raw: bool = False
-    recognised: bool = False
-    cut_off: bool = False
-    _raw: bytearray = msgspec.field(default_factory=bytearray)
-    """The whole lines of the next frame or gap that have arrived; empty unless `keeps_raw`."""
-    _head: bytes | None = b""
-    _after_cr: bool = False
-    _is_open: bool = True
-    """A part of an event, or of a byte order mark, may have arrived."""
-    _line: bytearray = msgspec.field(default_factory=bytearray)
-    _data: list[bytes] = []
-    _blocks: list[bytes] = []
-    """Earlier lines of the event, joined `_MOST_LINES` at a time; `_data` has the later ones."""
-    _data_size: int = 0
+    recognised = False
+    cut_off = False
+    _after_cr = False
+    _data_size = 0
     _event: str | None = None
-    _id: str | None = None
+
+    def __init__(self, limit: int, keeps_raw: bool = False) -> None:
+        self.keeps_raw = keeps_raw
+        self._raw = bytearray()
+        """The whole lines of the next frame or gap that have arrived; empty unless `keeps_raw`."""
+        self._limit = limit
+        self._head: bytes | None = b""
+        self._is_open = True
+        """A part of an event, or of a byte order mark, may have arrived."""
+        self._line = bytearray()
+        self._data: list[bytes] = []
+        self._blocks: list[bytes] = []
+        """Earlier lines of the event, joined `_MOST_LINES` at a time; `_data` has the later ones."""
+        self._id: str | None = None
 
     @property
     def is_at_boundary(self) -> bool:
@@ -203,7 +204,7 @@ class SSEParser(msgspec.Struct, eq=False, gc=False):
             return self._each_block(blocks)
         name, lines = alike
         self.recognised = True
-        return [Frame(line, name, self._id) for line in lines]
+        return [*map(Frame, lines, repeat(name), repeat(self._id))]
 
     def _numbered_blocks(self, blocks: bytes) -> Iterable[Frame]:
         """Read whole blocks; all at once if each consists of an id and one line of data."""

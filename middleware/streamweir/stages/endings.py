@@ -130,8 +130,9 @@ def opening_meta(event: Event) -> Meta | None:
 
 def fitting_reason(event: SessionEnd) -> Reason:
     """Return the reason of `event` if it fits the event's status, else the usual reason for that status."""
-    fits = event.status == "error" or (event.status == "cancelled" and event.reason in _CANCELLING)
-    return (event.reason if fits else None) or REASON_OF_STATUS[event.status]
+    reason, status = event.reason, event.status
+    fits = reason is not None and (status == "error" or (status == "cancelled" and reason in _CANCELLING))
+    return reason if fits and reason else REASON_OF_STATUS[status]
 
 
 def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -198,7 +198,7 @@ class Lifecycle:
             return ()
         if self._end is not None:
             return self._end_behind_error(event, self._end)
-        if isinstance(event, SessionEnd) and self.started:
+        if type(event) is SessionEnd and self.started:
             return self._turn_to_end(event, ())
         return self._turn(event)
 
@@ -325,7 +325,7 @@ class Lifecycle:
 
     def _ending(self, event: SessionEnd | Error) -> tuple[Error | None, SessionEnd]:
         """Return the end of the stream, with the error before it if there is one."""
-        if isinstance(event, Error):
+        if type(event) is Error:
             if event.code == "CANCELLED":
                 return None, SessionEnd(status="cancelled", meta=ids_of(event.meta))
             return self._failed(event, None)

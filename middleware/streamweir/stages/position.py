@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
 __all__ = ["StreamPosition"]
 
 
-class StreamPosition(msgspec.Struct, eq=False, gc=False):
+class StreamPosition:
     """The position of one stream.
 
     Attributes:
@@ -19,8 +17,8 @@ class StreamPosition(msgspec.Struct, eq=False, gc=False):
         ended: `session_end` has been given to the sinks; nothing may follow.
     """
 
-    now: int
-    began: int
-    written: int = 0
-    is_quiet: bool = False
-    ended: bool = False
+    __slots__ = ("began", "ended", "is_quiet", "now", "written")
+
+    def __init__(self, now: int, began: int, written: int = 0) -> None:
+        self.now, self.began, self.written = now, began, written
+        self.is_quiet = self.ended = False

@@ -42,6 +42,7 @@ UNNAMED: Final[MessageKey] = (None, None, False)
 class SentMessage(msgspec.Struct):
     """The text of one message that has been sent."""
 
+    key: MessageKey
     all: TextDigest
     meta: Meta | None
     tools_before_segment: int

@@ -242,7 +242,8 @@ class TextDeduplication:
             return self._settle(event, message, new)
         if isinstance(event, Content):
             return self._replacement(event, message)
-        return self._settle(event, self._open(event), text)  # thinking knows no `replace`: it is said anew
+        # thinking knows no `replace`: it is said anew
+        return self._settle(event, self._open_in_place_of(message, event), text)
 
     def _new_since_tools(self, message: SentMessage, text: str) -> str | None:
         """Return the part of `text` that is new since the last tool call; all if none of it was sent."""
@@ -252,9 +253,11 @@ class TextDeduplication:
 
     def _replacement(self, event: Content, message: SentMessage) -> Iterable[Event]:
         """Send `event` in place of the text of `message`, which it contradicts."""
-        fresh = self._open(event)
+        fresh = self._open_in_place_of(message, event)
         fresh.got_text, fresh.number = message.got_text, message.number
-        self._trace(fresh, event.content)
+        if event.content:
+            fresh.got_text = True
+            fresh.all.append(event.content)
         fresh.completed = message.completed or bool(event.is_complete)  # which nothing but this may follow
         ends = True if fresh.completed else event.is_complete
         replaced = msgspec.structs.replace(event, op="replace", whole=None, is_complete=ends)
@@ -297,18 +300,17 @@ class TextDeduplication:
         message.number = number
         self._highest_number = max(self._highest_number, number)
 
-    def _open(self, event: Content | Thinking) -> SentMessage:
-        key = key_of(event)
-        before = self._messages.pop(key, None)
-        if before is not None:
-            self._left += before.room
-        return self._open_new(event, key)
+    def _open_in_place_of(self, message: SentMessage, event: Content | Thinking) -> SentMessage:
+        """Return a new message, the last one from now on, with the key of `message`."""
+        del self._messages[message.key]
+        self._left += message.room
+        return self._open_new(event, message.key)
 
     def _open_new(self, event: Content | Thinking, key: MessageKey) -> SentMessage:
         meta = None if event.meta is None else ids_of(event.meta)
         room = room_of(key, meta)
         self._left -= room
-        message = SentMessage(TextDigest(self._kept_characters), meta, self._tools, room)
+        message = SentMessage(key, TextDigest(self._kept_characters), meta, self._tools, room)
         self._messages[key] = message
         if not key[2]:
             self._has_content = True
@@ -318,7 +320,7 @@ class TextDeduplication:
 
     def _reopen(self, event: Content, over: SentMessage) -> SentMessage:
         """Return a new message with a new id, because text continues after the end of the message."""
-        message = self._open(event)
+        message = self._open_in_place_of(over, event)
         if event.meta and "message_id" in event.meta:
             self._number(message, over.number + 1)
         return message

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from unicodedata import normalize
 
-import msgspec
-
 from streamweir.digests import new_blake2b
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ _PART: Final = 64 << 10
 """Characters that are hashed at a time."""
 
 
-class TextDigest(msgspec.Struct, eq=False, gc=False):
+class TextDigest:
     """The digest of one text that has been sent.
 
     Args:
@@ -33,15 +31,16 @@ class TextDigest(msgspec.Struct, eq=False, gc=False):
         length: the number of characters of the text.
     """
 
-    _kept: int = KEPT_CHARACTERS
-    length: int = 0
-    _pieces: list[str] = []
-    _checked_at: int = _MAX_PIECES
-    """The length beyond which room and pieces are looked at."""
     _hash: hashlib.blake2b | None = None
-    """The `hashlib.blake2b` of the beginning of a text for all of which there is no room."""
-    _hashed: int = 0
-    """The length of that beginning."""
+    """Of the beginning of a text for all of which there is no room; `_hashed` is its length."""
+    _hashed = 0
+
+    def __init__(self, kept: int = KEPT_CHARACTERS) -> None:
+        self.length = 0
+        self._kept = kept
+        self._pieces: list[str] = []
+        self._checked_at = _MAX_PIECES
+        """The length beyond which room and pieces are looked at."""
 
     def append(self, piece: str) -> None:
         """Append a piece of the text."""

@@ -65,13 +65,14 @@ class StreamNormalizer:
     _held_end: Sequence[StreamItem] = ()
     """The terminal event and the items after it in its frame. Set while the stream is behind the end."""
 
+    _keeps_head = True
+
     def __init__(self, reader: StreamReader, pipeline: Pipeline) -> None:
         self.reader = reader
         self.pipeline = pipeline
         self.bytes = 0
         self._collector = None
         self._head = b""
-        self._keeps_head = True
         self._position = pipeline.position
         self._clock = pipeline.clock
         self._limit = reader.limits.stream_bytes
@@ -135,7 +136,7 @@ class StreamNormalizer:
         around = body.around
         if around is not None and size <= self._event_limit and (texts := around.texts_in(data)):
             template, raw = around.template, data
-        elif isinstance(read := body.read_alone(data), Payload):
+        elif (read := body.read_alone(data)) is not None and isinstance(read, Payload):
             self.pipeline.push_alone(read)
             return
         elif read is None and body.next_around is not None and (found := body.read_texts(data)) is not None:
@@ -342,11 +343,17 @@ class StreamNormalizer:
             sink.end_closing()
 
     def _conclude(self) -> None:
-        self.push_held_end()
+        if self._held_end:
+            self.push_held_end()
         if not self._position.ended:
             self._take_last_words()
         if not self._position.ended:
             self.pipeline.end(self.reader.missing)
+
+    @property
+    def _has_open_call(self) -> bool:
+        """Whether a call has no result, and no person was asked."""
+        return self.pipeline.tools.has_open and not self.pipeline.lifecycle.waits_for_person
 
     def _take_last_words(self) -> None:
         """Push the last events of the decoder. A client that gets the frames already has these events.
@@ -357,8 +364,7 @@ class StreamNormalizer:
         """
         reader, pipeline = self.reader, self.pipeline
         asks = pipeline.waits_for_answer
-        has_call = pipeline.tools.has_open and not pipeline.lifecycle.waits_for_person
-        is_cut_off = not reader.complete and (not reader.started or reader.cut_off or has_call)
+        is_cut_off = not reader.complete and (not reader.started or reader.cut_off or self._has_open_call)
         summary = None
         try:
             for event in reader.conclude():

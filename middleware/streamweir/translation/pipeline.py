@@ -368,7 +368,7 @@ class Pipeline:
     def _write_run(self, event: Content | Thinking, run: TextRun) -> None:
         """Write the texts of a run that has gone through the stages as `event`."""
         texts = run.texts
-        named = event if len(texts) == 1 and len(texts[0]) < _MOST_KEPT else event.with_text(texts[0])
+        named = event if len(event.content) < _MOST_KEPT else event.with_text(texts[0])
         self._piece, self._named_piece = run.event, named
         if self.watcher is not None:
             self.watcher.noted(named, self.position.written)

@@ -297,15 +297,21 @@ class StreamReader:
         yield from self.body.finish()
         yield from self.frames.error_only_events()
 
-    def conclude(self) -> Iterator[Event]:
-        """Yield the last events of the decoder, and an end if the dialect may end here."""
-        frames, has_ended = self.frames, False
-        for event in frames.last_words():
+    def conclude(self) -> Iterable[Event]:
+        """Return the last events of the decoder, and an end if the dialect may end here. Raises the decoder's
+        errors, also in the iteration.
+        """
+        words = self.frames.last_words()
+        return words if self._eof == "truncated" else self._with_end(words)
+
+    def _with_end(self, words: Iterable[Event]) -> Iterator[Event]:
+        has_ended = False
+        for event in words:
             has_ended = has_ended or type(event) is SessionEnd
             yield event
-        if self._eof == "complete" and self.started and not has_ended:
+        if self.started and not has_ended:
             end = SessionEnd()
-            frames.note_output((end,))
+            self.frames.note_output((end,))
             yield end
 
     def reject(self) -> Iterator[Event]:

@@ -227,26 +227,25 @@ class StreamWriter:
     def _begin_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write texts that have no template yet, or whose position in a stored run is in their id."""
         self._may_fail_whole = False
+        own = self._own(stamp) if self.added else stamp
+        template = self._encoder.text_template(event, own) if self._writes_blocks else None
+        if template is not None and template.values is not None and len(texts[0]) < _LONG:
+            self._piece, self._template = event, template
+            self.write_run(event, texts, stamp)
+            return
         is_first = event is not self._piece
         if is_first and len(texts) > 1 and type(self._encoder).text_template is Encoder.text_template:
             self.write_run(event, texts[:1], stamp)  # with the frames that may precede a first text
             self.write_run(event, texts[1:], Stamp(stamp.request_id, stamp.sequence + 1, stamp.timestamp))
             return
-        if self.added:
-            stamp = self._own(stamp)
         if self._only_appends and type(event) is Content:
             (self._texts or self._begin_texts()).note(event, texts)
-        template = self._encoder.text_template(event, stamp) if self._writes_blocks else None
-        if template is not None and template.values is not None and len(texts) == 1 and len(texts[0]) < _LONG:
-            self._piece, self._template = event, template
-            self._out.append(template.write_one(texts[0], stamp))
-            return
-        numbers = self._encoder.template_numbers(event, texts, stamp)
+        numbers = self._encoder.template_numbers(event, texts, own)
         if numbers is not None and self.run is not None:
-            numbers = {**numbers, POSITION: (stamp.sequence - self.added, 1)}
+            numbers = {**numbers, POSITION: (stamp.sequence, 1)}
         if is_first or numbers is None:
             is_long = len(texts) == 1 and len(texts[0]) >= _LONG
-            if is_long and self._write_long(event.with_text(texts[0]), stamp):
+            if is_long and self._write_long(event.with_text(texts[0]), own):
                 return
             self._piece, self._alike = event, 0
             self._template = None if numbers is None else template
@@ -256,7 +255,7 @@ class StreamWriter:
             self._out.append(self._template.write(texts, numbers))
             return
         try:
-            self._out += self._written_by_first(event, texts, stamp, numbers)
+            self._out += self._written_by_first(event, texts, own, numbers)
         except Exception:
             self.added -= len(texts)
             raise
@@ -344,7 +343,7 @@ class StreamWriter:
         """Return an end or an error adapted to this client; events that were left out are reported before
         the end.
         """
-        if isinstance(event, Error):
+        if type(event) is Error:
             if not event.terminal:
                 return event
         elif self._not_understood is not None and event.status != "error":

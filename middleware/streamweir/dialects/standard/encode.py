@@ -134,19 +134,19 @@ class StandardEncoder(Encoder):
         if self.options:
             return None
         written_id = self._id_text if stamp.request_id is self._request_id else self._written_id(stamp)
-        place = stamp.sequence
+        place, kind = stamp.sequence, type(event)
         if event is COMPLETION:
             return _COMPLETION % (place, written_id, stamp.timestamp, place)
-        if type(event) is SessionEnd:
-            data = write_json(_end_data(event))
-        elif type(event) is SessionStart and _is_usual(event, stamp):
-            data = _SESSION_START % (write_json(event.session_id), written_id)
-        elif type(event) is Content and not event.content and _is_completion(event):
+        if kind is SessionEnd:
+            data = write_json(_end_data(event))  # type: ignore[arg-type]
+        elif kind is SessionStart and _is_usual(event, stamp):  # type: ignore[arg-type]
+            data = _SESSION_START % (write_json(event.session_id), written_id)  # type: ignore[union-attr]
+        elif kind is Content and not event.content and _is_completion(event):  # type: ignore[arg-type,union-attr]
             data = _COMPLETED
         else:
             data = write_json(wire_data(event))
         end = self._end_of(event, event.meta) if event.meta else b"}}"
-        return _BLOCK % (place, _STARTS[type(event)], data, written_id, stamp.timestamp, place, end)
+        return _BLOCK % (place, _STARTS[kind], data, written_id, stamp.timestamp, place, end)
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
         """Return the template of a text, with its sequence, the text, the time, and the sequence again."""
@@ -156,7 +156,8 @@ class StandardEncoder(Encoder):
         kept = self._template
         if is_plain and kept and event.meta is self._text_meta and stamp.request_id is self._request_id:
             return kept
-        written_id = self._written_id(stamp).replace(b"%", b"%%")
+        written_id = self._id_text if stamp.request_id is self._request_id else self._written_id(stamp)
+        written_id = written_id.replace(b"%", b"%%")
         end = self._end_of(event, event.meta).replace(b"%", b"%%") if event.meta else b"}}"
         if is_plain:
             self._text_meta = event.meta

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from typing import Final
@@ -65,7 +65,6 @@ class BodyReader:
         self._limit = limit
         self._blocks = TextBlocks()
         self.around = self.next_around = None  # read for each event, which takes longer on the class
-        self.unread = b""
         self._only_frame: Callable[[bytes], Frame | None] | None = None
         """Finds the frame of a read that is one frame; set once the stream is under way."""
 
@@ -133,8 +132,6 @@ class BodyReader:
         if may_have_form and (formed := self._read_formed(data)) is not None:
             return self._begun(formed, data)
         decoder = self._frames.decoder
-        if self._only_frame is None and self._frames.is_under_way:
-            self._only_frame = self.parser.finder_of_only_frame
         next_around, is_tried = self.next_around, self.around is not None
         may_go_on = next_around is not None and (self.unread or data.startswith(next_around.before))
         is_short = len(data) < _SHORT and not (may_go_on or may_begin_thought(data, self._frames.templates))
@@ -163,9 +160,9 @@ class BodyReader:
 
     def _begun(self, formed: FormedBlocks, data: bytes) -> Iterable[FrameItems]:
         """Return the items of the first blocks of `data`, and of the rest, read like a later read."""
-        self.around = self.next_around = formed.around
-        if formed.around is not None:
-            self._blocks.know(formed.around)
+        self.around = self.next_around = around = formed.around
+        if around is not None:
+            self._blocks.know(around)
         rest = data[formed.stop :]
         return chain(formed.items, chain.from_iterable(map(self.read, (rest,)))) if rest else formed.items
 
@@ -187,6 +184,8 @@ class BodyReader:
             other read, and if `read_texts` has to be tried; the state is then unchanged.
         """
         only_frame, around, forms = self._only_frame, self.around, self._frames.forms
+        if only_frame is None and self._frames.is_under_way:
+            self._only_frame = only_frame = self.parser.finder_of_only_frame
         if only_frame is None or (around is None and self.next_around is not None):
             return None
         is_formed = forms is not None and len(data) <= forms.longest and has_form(data, self._frames, forms)
@@ -313,12 +312,11 @@ class BodyReader:
     def _parsed(
         self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool, is_judged: bool = False
     ) -> Iterator[FrameItems]:
-        """Read `data` frame by frame. Consecutive texts of the current template become one run.
+        """Read bytes frame by frame. Consecutive texts of the current template become one run.
 
-        If `data` is the block of one text, the surroundings of the text are learned from it.
+        If `data`, the bytes, is the block of one text, the surroundings of the text are learned from it.
 
         Args:
-            data: the bytes.
             found: the frames that the parser returned for them.
             is_at_boundary: the parser was at a boundary before them.
             is_judged: the decoder has rejected the text of the first frame, which is decoded.
@@ -346,8 +344,11 @@ class BodyReader:
                 if texts and template is not None:
                     yield [TextRun(template.event, texts, whole)], frame_of_run(raws)
                     texts, raws = [], []
-                for read in frames.read(frame) if is_read else self._unread_frame(frame):  # noqa: UP028
-                    yield read
+                read = frames.read_event(frame) if is_read else self._unread_frame(frame)
+                if type(read) is not list:
+                    frame.forget_value()
+                    read = [((read,), frame)]  # type: ignore[list-item]
+                yield from read
                 template, is_text = frames.templates.current, frames.templates.is_text
                 accepts_text = decoder.accepts_text if decoder.judges_texts else None
         except Exception:  # the texts before it count
@@ -385,7 +386,7 @@ class BodyReader:
             known.note(frame.data)
         self._expect(known)
 
-    def _unread_frame(self, frame: Frame) -> Sequence[FrameItems]:
+    def _unread_frame(self, frame: Frame) -> list[FrameItems]:
         """Return a frame that is not decoded: a gap, or a frame after the end.
 
         Raises:
@@ -395,5 +396,5 @@ class BodyReader:
             self._frames.count_empty(GAP_BYTES)
         if self._frames.holds_back:
             self._frames.hold(frame)
-            return ()
-        return (((), frame),)
+            return []
+        return [((), frame)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
 from streamweir.codec.head_messages import head_message
 from streamweir.codec.message_kinds import message_kind
 from streamweir.events import Content, Data, Event, SessionEnd, SessionStart, Status
@@ -20,7 +18,7 @@ MAX_NAMED: Final = 5
 _MOST_LOOKED_AT: Final = 200
 
 
-class DecodeStats(msgspec.Struct, eq=False, gc=False):
+class DecodeStats:
     """The messages of one stream, known and unknown.
 
     Attributes:
@@ -30,10 +28,10 @@ class DecodeStats(msgspec.Struct, eq=False, gc=False):
         kinds: the kinds of the first unknown messages, each once.
     """
 
-    has_any: bool = False
-    messages: int = 0
-    unknown: int = 0
-    kinds: list[str] = []
+    has_any = False
+    messages = 0
+    unknown = 0
+    kinds: Sequence[str] = ()
     _types: tuple[str, ...] = ()
     """The values of `type` in the messages whose kinds have been named."""
 
@@ -75,7 +73,7 @@ class DecodeStats(msgspec.Struct, eq=False, gc=False):
         message = head_message(frame)
         kind = None if message is None else message_kind(message)
         if kind is not None and kind not in self.kinds:
-            self.kinds.append(kind)
+            self.kinds = (*self.kinds, kind)
             if kind == f"type={word}":
                 self._types = (*self._types, word)
 

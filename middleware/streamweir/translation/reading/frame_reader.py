@@ -111,10 +111,10 @@ class FrameReader:
         self._decode = decoder.decode if is_ours else partial(checked_events, decoder.decode)
         self.errors_for_users = decoder.errors_for_users
         if self._raw:
-            self.templates = MessageTemplates.of(None)
+            self.templates = MessageTemplates(None)
             self._provenance = Provenance(dialect.name)
         else:
-            self.templates = MessageTemplates.of(decoder.text_fields)
+            self.templates = MessageTemplates(decoder.text_fields)
             self.forms = decoder.block_forms
 
     def collect(self, collector: TurnCollector) -> None:
@@ -157,8 +157,7 @@ class FrameReader:
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
             before = [*self.unreadable.note(frame)] if marked.before else []
             return [(before, None), *self.release(), ([SafeEvent(marked.event)], None)]
-        events: list[Event] = []
-        is_whole = self._decode_into(events, frame)
+        events, is_whole = self._decoded(frame)
         if is_whole and not frame.invalid_text:
             if len(events) == 1 and (self.is_under_way or (self.started and not self._raw)):
                 if not self.is_under_way:
@@ -169,7 +168,7 @@ class FrameReader:
                 return self._read_empty(frame)
         return self._read_any(events, frame, is_whole=is_whole)
 
-    def _read_any(self, events: list[Event], frame: Frame, *, is_whole: bool) -> list[FrameItems]:
+    def _read_any(self, events: Sequence[Event], frame: Frame, *, is_whole: bool) -> list[FrameItems]:
         """Return a frame with its items; see `read`."""
         frame.is_unreadable = not is_whole
         if is_whole and events:
@@ -261,7 +260,7 @@ class FrameReader:
     def _read_empty(self, frame: Frame) -> list[FrameItems]:
         """Return a frame without events of a stream that has started; nothing if its bytes are not kept."""
         self.count_empty(EMPTY_BYTES)
-        self.templates.note(frame, None)
+        self.templates.note_other(None)
         frame.forget_value()
         return [] if frame.raw is None else [((), frame)]
 
@@ -293,14 +292,17 @@ class FrameReader:
         if self._error_only is not None and self._error_only.frame is not frame:
             self._held += frame.raw or b""
 
-    def last_words(self) -> Iterator[Event]:
-        """Yield the last events of the decoder. Raises the decoder's errors."""
+    def last_words(self) -> Iterable[Event]:
+        """Return the last events of the decoder. Raises the decoder's errors, also in the iteration."""
         if self.decoder is None:
-            return
+            return ()
         words = self.decoder.close()
-        for event in words if self._is_ours else map(decoded_event, words):
+        return map(self._last_word, words if self._is_ours else map(decoded_event, words))
+
+    def _last_word(self, event: Event) -> Event:
+        if self.first_output is None:
             self.note_output((event,))
-            yield self.attributed(event)
+        return self.attributed(event) if self.errors_for_users else event
 
     def note_output(self, events: Iterable[Event], frame: Frame | None = None) -> None:
         """Note the first output among the events of a frame, if there is any."""
@@ -316,23 +318,24 @@ class FrameReader:
             return msgspec.structs.replace(event, for_users=True)
         return event
 
-    def _decode_into(self, events: list[Event], frame: Frame) -> bool:
-        """Append the events of a frame; return False if it could not be read to its end."""
+    def _decoded(self, frame: Frame) -> tuple[Sequence[Event], bool]:
+        """Return the events of a frame, and whether it could be read to its end."""
+        events: list[Event] = []
         try:
             decoded = self._decode(frame)
-            taken = decoded if self.started else self._first(frame, decoded)
+            if not self.started:
+                decoded = self._first(frame, decoded)
             size = len(frame.data)
-            if size <= self._most_of_few and type(decoded) is tuple and len(decoded) <= _FEW:
-                events += taken
-            else:
-                few = uncounted_events(size, self._most) if self._is_ours else 0
-                append_bounded(events, taken, few, self._most)
+            if type(decoded) is tuple and len(decoded) <= _FEW and size <= self._most_of_few:
+                return decoded, True
+            few = uncounted_events(size, self._most) if self._is_ours else 0
+            append_bounded(events, decoded, few, self._most)
         except (LimitExceeded, NotTheDialect):
             raise
         except Exception as error:
             self.unreadable.log_fault(error, self._dialect)
-            return False
-        return True
+            return events, False
+        return events, True
 
     def _note_stats(self, events: Sequence[Event], frame: Frame) -> None:
         assert self.decoder is not None

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from streamweir.codec.growing_template import GrowingTemplate
 from streamweir.codec.message_template import MessageTemplate, TextFields
 from streamweir.framing import Frame, SniffingParser
@@ -47,19 +49,16 @@ def usual_surroundings(fields: TextFields) -> tuple[Surroundings, ...]:
     )
 
 
-class TextBlocks:
+class TextBlocks(msgspec.Struct, eq=False):
     """Learns the surroundings of the texts of one stream, template by template.
 
     Per template, the surroundings are unknown, then known (`learn`). A text of the template with other
     surroundings is a miss: they are learned anew from that text. After three misses they stay unknown.
     """
 
-    __slots__ = ("_learned", "_probes")
-
-    def __init__(self) -> None:
-        self._learned: dict[MessageTemplate, tuple[AnySurroundings | None, int]] = {}
-        """For each template its surroundings, and how often they were learned."""
-        self._probes = _PROBES
+    _learned: dict[MessageTemplate, tuple[AnySurroundings | None, int]] = {}
+    """For each template its surroundings, and how often they were learned."""
+    _probes: int = _PROBES
 
     def around(self, template: MessageTemplate | None) -> AnySurroundings | None:
         """Return the surroundings of the texts of a template; None if they are unknown."""

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from streamweir.codec.dialect import Dialect
 from streamweir.errors import MalformedEvent, error_info
 from streamweir.events import Event, Warning
@@ -18,7 +20,7 @@ __all__ = ["Unreadable"]
 logger: Final = logging.getLogger("streamweir")
 
 
-class Unreadable:
+class Unreadable(msgspec.Struct, eq=False):
     """Counts the frames of one stream that could not be read.
 
     Args:
@@ -30,12 +32,10 @@ class Unreadable:
         half_a_frame: the data of a frame that the body ended within; None if it did not.
     """
 
-    malformed = 0
-    faults = 0
+    _most: int
+    malformed: int = 0
+    faults: int = 0
     half_a_frame: bytes | None = None
-
-    def __init__(self, most: int) -> None:
-        self._most = most
 
     def note(self, frame: Frame) -> Iterator[Event]:
         """Count a frame; yield the warning about it, or the error if there were too many."""
