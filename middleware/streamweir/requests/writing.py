@@ -106,7 +106,8 @@ def plan_request(
     requests = [made] if isinstance(made, Written) else [*made]
     if overlay:
         _lay_over(requests, overlay)
-    return Plan(requests, _lost(outgoing, writer), _unused(outgoing))
+    may_be_unused = "extra" in request or "parameters" in request
+    return Plan(requests, _lost(outgoing, writer), _unused(outgoing) if may_be_unused else ())
 
 
 def of_new_conversation(request: Request, reader: RequestReader, writer: RequestWriter) -> Request:
@@ -205,8 +206,6 @@ def _lost(outgoing: Outgoing, writer: RequestWriter) -> tuple[str, ...]:
 def _unused(outgoing: Outgoing) -> tuple[str, ...]:
     """Return the parameters that were not sent: fields that no rule reads and that chat protocols define."""
     given, parameters = outgoing.request.get("extra"), outgoing.request.get("parameters")
-    if not (given or parameters):
-        return ()
     unused: list[str] = []
     if parameters:
         unused += (name for name in PARAMETERS if name in parameters and name not in outgoing.used)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from streamweir.events import Warning
 from streamweir.framing import Frame
 
 __all__ = ["Passage"]
 
 
-class Passage:
+class Passage(Struct, eq=False):
     """A frame whose events are being written.
 
     Attributes:
@@ -20,10 +22,7 @@ class Passage:
         is_replaced: the events of the frame are written instead of its bytes.
     """
 
-    __slots__ = ("announced", "frame", "is_replaced", "safe")
-
-    def __init__(self, frame: Frame, announced: Sequence[Warning]) -> None:
-        self.frame = frame
-        self.announced = announced
-        self.safe: bytes | None = None
-        self.is_replaced = False
+    frame: Frame
+    announced: Sequence[Warning]
+    safe: bytes | None = None
+    is_replaced: bool = False

@@ -246,7 +246,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         frame, safe, passage.safe = passage.frame, passage.safe, None
         if safe is None or (self._encoder.names.hides_usage and self._encoder.hides(frame)):
             return
-        has_line_end = safe.endswith((b"\n", b"\r"))
+        has_line_end = safe[-1:] in (b"\n", b"\r")
         if frame.is_gap and not has_line_end:
             self._mark += safe
             return
