@@ -129,7 +129,7 @@ class ThoughtTemplate:
         ids, texts = found[id_place::width], found[text_place::width]
         if width > _TEXT_AND_ID and {*map(type, ids), *map(type, texts)} != {str}:
             return None
-        if b'""' in values and not (all(ids) and all(texts)):
+        if not (all(ids) and all(texts)):
             return None
         if len("".join(ids)) > MAX_ID_CHARACTERS and max(map(len, ids)) > MAX_ID_CHARACTERS:
             return None
