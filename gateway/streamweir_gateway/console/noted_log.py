@@ -19,7 +19,8 @@ With `capture: metadata` the number of bytes is noted in place of the bytes.
 
 The note about a relayed read has no kind. It is a tuple: its time, its bytes, the sequence of the next event
 before it, its write, and the sequence of the next event after it. The write is the bytes that were sent,
-which may be none; with `capture: metadata` it is the number of all bytes sent so far.
+which may be none. With `capture: metadata` it is the number of all bytes sent so far, and the notes of such
+reads are packed, those together that no other note divides; see `relays.py`.
 """
 
 from __future__ import annotations

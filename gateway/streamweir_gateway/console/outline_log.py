@@ -25,7 +25,7 @@ class OutlineLog(NotedLog):
         self._most_bytes = RELAY_BYTES * max(1, most)
         """The most bytes of relayed reads in one entry, which has to fit into each half of the log."""
 
-    def _add_relays(self, note: bytearray) -> None:
+    def _add_relays(self, note: bytes) -> None:
         """Add relayed reads. If events wait, add them between the first read and its write."""
         start = 0
         if self._kinds:
@@ -36,7 +36,7 @@ class OutlineLog(NotedLog):
                 self._add_write(now, total - self._sent, self._last_read, behind)
             start = RELAY_BYTES
         for first in range(start, len(note), self._most_bytes):
-            self._add_entry(bytes(note[first : first + self._most_bytes]))
+            self._add_entry(note[first : first + self._most_bytes])
 
     def _add_entry(self, packed: bytes) -> None:
         relays = [*unpack_relays(packed)]

@@ -6,20 +6,15 @@ from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any, Final
 
-from starlette.types import Scope
-
 from streamweir.events import Event, Warning
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.console.log_mask import LogMask
-from streamweir_gateway.console.noted_log import NotedLog
 from streamweir_gateway.console.outline_log import OutlineLog
-from streamweir_gateway.console.recorded_request import CaptureSettings
-from streamweir_gateway.console.relays import RELAY_BYTES, pack_relay
+from streamweir_gateway.console.relays import pack_relay
 from streamweir_gateway.console.request_recorder import RequestRecorder
 from streamweir_gateway.console.stream_log import StreamLog
 from streamweir_gateway.console.text_changes import change_of
-from streamweir_gateway.observability.record import RequestRecord
 
 __all__ = ["OutlineRecorder"]
 
@@ -34,47 +29,20 @@ class OutlineRecorder(RequestRecorder):
     _reader: StreamReader | None = None
     """The reader of the present attempt until its first output has been noted; then None."""
 
-    def __init__(self, row_id: str, record: RequestRecord, settings: CaptureSettings, scope: Scope) -> None:
-        super().__init__(row_id, record, settings, scope)
-        self._blocks: list[bytearray] = []
-        """The notes of relayed reads, packed. A block has those that no other note divides."""
-
-    @property
-    def note_count(self) -> int:
-        """The number of notes that the log has not taken."""
-        return super().note_count + self._block_bytes // RELAY_BYTES
-
-    @property
-    def size(self) -> int:
-        """The bytes of the capture, about."""
-        return super().size + self._block_bytes
-
-    @property
-    def _block_bytes(self) -> int:
-        return sum(map(len, self._blocks))
-
-    def move_notes(self) -> NotedLog:
-        """Move the notes into the log; see `RequestRecorder`."""
-        log = super().move_notes()
-        self._blocks.clear()
-        return log
-
     def _watch(self, stream: StreamNormalizer) -> None:
         self._reader, stream.pipeline.watcher = stream.reader, self
 
     def noted(self, event: Event, sequence: int) -> None:
         """Note the kind of an event."""
-        reader = self._reader
-        if reader is not None and reader.frames.first_output is not None:
+        if self._reader is not None and self._reader.frames.first_output is not None:
             self._reader = None
             self._notes.append(("mark", monotonic(), {"what": "commit", "attempt": self.attempt}))
-        kind: type[Event] = type(event)
-        if event.meta or kind is Warning:
+        if event.meta or type(event) is Warning:
             ids = _ids_of(event.meta) if event.meta else None
             code = event.message_code if type(event) is Warning else None
-            self._notes.append(("named", monotonic(), sequence, kind, ids, code))
+            self._notes.append(("named", monotonic(), sequence, type(event), ids, code))
         else:
-            self._notes.append(("kind", monotonic(), sequence, kind))
+            self._notes.append(("kind", monotonic(), sequence, type(event)))
 
     def replaced(self, event: Event, events: Sequence[Event]) -> None:
         """Note whether a text was withheld or left out."""
@@ -100,17 +68,13 @@ class OutlineRecorder(RequestRecorder):
             self._notes.append(("read", monotonic(), len(data), self._position.written))
 
     def _relay_noter(self) -> Callable[[float, bytes, int], None]:
-        delivery, position, notes, blocks = self.delivery, self._position, self._notes, self._blocks
+        delivery, position, pack = self.delivery, self._position, pack_relay
+        relays = self._relays = self._relays or bytearray()
         assert delivery is not None, "a relayed read has been delivered"
-        block = bytearray()
 
         def note(now: float, data: bytes, before: int) -> None:
-            nonlocal block
-            if not notes or notes[-1] is not block:
-                block = bytearray()
-                notes.append(block)
-                blocks.append(block)
-            block += pack_relay(now, len(data), before, delivery.bytes, position.written)
+            nonlocal relays
+            relays += pack(now, len(data), before, delivery.bytes, position.written)
 
         return note
 

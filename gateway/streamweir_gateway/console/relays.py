@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-__all__ = ["RELAY_BYTES", "Relay", "pack_relay", "relays_in", "unpack_relays"]
+__all__ = ["RELAY_BYTES", "Relay", "pack_relay", "relays_in", "unpack_relays", "with_relays"]
 
 _RELAY: Final = Struct("=dQQQQ")
 """A relayed read in the bytes of the entry.
@@ -18,6 +19,23 @@ RELAY_BYTES: Final = _RELAY.size
 """The bytes that one relayed read takes in the entry."""
 pack_relay: Final = _RELAY.pack
 unpack_relays: Final = _RELAY.iter_unpack
+
+
+def with_relays(notes: Iterable[Any], relays: bytes) -> Iterator[Any]:
+    """Yield notes, whose second elements are their times, and in between the relayed reads of those times.
+
+    Relayed reads that no note divides are together in one piece of bytes.
+    """
+    times = [t for t, *_ in unpack_relays(relays)]
+    start = 0
+    for note in notes:
+        end = bisect_left(times, note[1], start)
+        if end > start:
+            yield relays[start * RELAY_BYTES : end * RELAY_BYTES]
+            start = end
+        yield note
+    if start < len(times):
+        yield relays[start * RELAY_BYTES :]
 
 
 class Relay(NamedTuple):

@@ -38,6 +38,7 @@ from streamweir_gateway.console.recorded_heads import (
     secrets_of_head,
 )
 from streamweir_gateway.console.recorded_request import CaptureSettings, RecordedRequest, facts_of
+from streamweir_gateway.console.relays import RELAY_BYTES, with_relays
 from streamweir_gateway.console.stream_log import ENTRY_BYTES, Entry, LeftOut, NumberedEntry
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.record import RequestRecord
@@ -66,6 +67,8 @@ class RequestRecorder(RecordedRequest, ABC):
     _position: Position = BEFORE_ATTEMPTS
     _response: UpstreamResponse | None = None
     _reports_relays = False
+    _relays = bytearray()
+    """The notes about relayed reads, packed; of its own once there are any. None with `capture: content`."""
     _kept_body: Callable[[bytes], bytes | int]
     """Returns the body of a request as the log keeps it: its bytes, or their number."""
 
@@ -98,12 +101,12 @@ class RequestRecorder(RecordedRequest, ABC):
     @property
     def note_count(self) -> int:
         """The number of notes that the log has not taken."""
-        return len(self._notes)
+        return len(self._notes) + len(self._relays) // RELAY_BYTES
 
     @property
     def size(self) -> int:
         """The bytes of the capture, about."""
-        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + self.held
+        size = _OBJECT_BYTES + ENTRY_BYTES * len(self._notes) + self.held + len(self._relays)
         return size if self._log is None else size + self._log.log.size
 
     @property
@@ -154,7 +157,11 @@ class RequestRecorder(RecordedRequest, ABC):
             self.mask = LogMask(self.settings.mask, self.settings.on_raw)
             self.mask.is_over = self.is_over
             log = self._log = self._new_log(self.mask)
-        log.take(self._notes)
+        if self._relays:
+            log.take(with_relays(self._notes, bytes(self._relays)))
+            self._relays.clear()
+        else:
+            log.take(self._notes)
         self._notes.clear()
         self.held = 0
         return log

@@ -3,6 +3,7 @@
 import gc
 import random
 from collections.abc import Iterator
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,7 +98,7 @@ class Play:
         if way < 0.7:
             self.sent.bytes += self._write(len(data) * 2)
         if is_relayed:
-            self.relayed(float(number), data, before)
+            self.relayed(monotonic(), data, before)
         if way > 0.75:  # by another way, or a heartbeat
             self.written(bytes(self._write(7)))
             self.sent.bytes += 7
