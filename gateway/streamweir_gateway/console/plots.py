@@ -12,7 +12,7 @@ Source: the console contract, section 1 (`plots`).
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from math import ceil, floor
 from typing import Any, Final
@@ -38,9 +38,9 @@ class _Bucket:
         self.gaps = array("f")
         self.reasons: dict[str, int] = {}
 
-    def note_first(self, first: float | None) -> None:
-        """Note the time to the first event of a row; None: it had no event."""
-        if first is not None and len(self.first_events) < MAX_SAMPLES:
+    def note_first(self, first: float) -> None:
+        """Note the time to the first event of a row."""
+        if len(self.first_events) < MAX_SAMPLES:
             self.first_events.append(first)
 
     def note_end(self, gap: float | None, reason: str | None) -> None:
@@ -49,6 +49,16 @@ class _Bucket:
             self.gaps.append(gap)
         if reason is not None:
             self.reasons[reason] = self.reasons.get(reason, 0) + 1
+
+    def note_rows(self, rows: Sequence[PlottedRow]) -> None:
+        """Note rows that began and ended in this second."""
+        self.started += len(rows)
+        firsts = [first for row in rows if (first := row.first_event_ms) is not None]
+        self.first_events.extend(firsts[: MAX_SAMPLES - len(self.first_events)])
+        self.gaps.extend([gap for row in rows if (gap := row.max_gap_ms)][: MAX_SAMPLES - len(self.gaps)])
+        for reason, count in Counter([row.reason for row in rows]).items():
+            if reason is not None:
+                self.reasons[reason] = self.reasons.get(reason, 0) + count
 
 
 class Plots:
@@ -74,7 +84,7 @@ class Plots:
             self.tick(now)
         has_ended = row.state in FINAL_STATES
         if before is None and has_ended:
-            self._note_whole(row, now)
+            self.note_ended((row,), now)
             return
         if before is None:
             self._note_start(row)
@@ -90,18 +100,20 @@ class Plots:
         """Count rows that were not counted while they were open."""
         if now >= self._now + 1:
             self.tick(now)
+        within: defaultdict[tuple[int, str | None], list[PlottedRow]] = defaultdict(list)
         for row in rows:
-            self._note_whole(row, now)
+            began, duration = row.began, row.duration_ms
+            if duration is not None and (began + duration) // 1000 == (second := began // 1000):
+                within[second, row.endpoint].append(row)
+            else:
+                self._note_whole(row, now)
+        for (second, _), group in within.items():
+            for bucket in self._at(group[0], second):
+                bucket.note_rows(group)
 
     def _note_whole(self, row: PlottedRow, now: float) -> None:
         """Count a row that began and ended."""
         began, ended, first = row.began / 1000, _end_of(row, now), row.first_event_ms
-        if floor(began) == floor(ended):
-            for bucket in self._at(row, began):
-                bucket.started += 1
-                bucket.note_first(first)
-                bucket.note_end(row.max_gap_ms, row.reason)
-            return
         self._note_open(row, began, ended)
         self._note_start(row)
         if first is not None:

@@ -278,7 +278,7 @@ class RequestRecorder(RecordedRequest, ABC):
             self.translation = facts_of(stream)
         if record.status is None and delivery is not None and delivery.is_started:
             self.status = delivery.status
-        self.stream = self.delivery = self._response = self._scope = None
+        self.stream = self.delivery = self._scope = None
         self._position = BEFORE_ATTEMPTS
         if self.mask is not None:
             self._opened()

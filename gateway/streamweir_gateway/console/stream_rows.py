@@ -20,6 +20,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from secrets import token_hex
 from typing import Any, Final, NamedTuple
 
@@ -118,8 +119,7 @@ class StreamRows:
         self._has_notified = False
         """Whether `on_change` has been called since the last call of `take`."""
         self._sweep: asyncio.TimerHandle | None = None
-        self._start = token_hex(3)
-        self._count = 0
+        self._ids = map(f"{token_hex(3)}-{{}}".format, count(1))
 
     def _take_settings(self, settings: ConsoleConfig, secrets: Iterable[str]) -> None:
         texts, most_bytes = frozenset(secrets), settings.keep.total_bytes // self._workers
@@ -157,7 +157,7 @@ class StreamRows:
         """Begin the row of a request that may become a stream."""
         key = id(record)
         before = self._open.get(key)
-        row_id = self._new_id() if before is None else before.row_id
+        row_id = next(self._ids) if before is None else before.row_id
         made = self._open[key] = self._recorder(row_id, record, self._capture, scope)
         if before is not None:
             made.was_returned = before.was_returned
@@ -174,7 +174,7 @@ class StreamRows:
             self._unsettled_bytes += recorder.held if recorder.mask is None else recorder.size
         elif is_folded_read(record) or _was_refused(record):
             self._settle()
-            self._ended.append(self._maker.without_stream(self._new_id(), record))
+            self._ended.append(self._maker.without_stream(next(self._ids), record))
         else:
             return
         if len(self._unsettled) >= _MOST_UNSETTLED or self._unsettled_bytes > self._most_unsettled:
@@ -304,10 +304,6 @@ class StreamRows:
                     self._masking.discard(capture.mask)
             if is_for_bytes:
                 self._gone.append(capture.row_id)
-
-    def _new_id(self) -> str:
-        self._count += 1
-        return f"{self._start}-{self._count}"
 
 
 def _was_refused(record: RequestRecord) -> bool:
