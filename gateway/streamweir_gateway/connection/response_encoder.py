@@ -11,6 +11,8 @@ from http import HTTPStatus
 from itertools import chain
 from typing import Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from streamweir_gateway.connection.stream_headers import StreamHeaders
 
 __all__ = ["BodyFraming", "ResponseEncoder", "ResponseState", "are_header_lines", "status_line"]
@@ -45,30 +47,24 @@ def status_line(status: int) -> bytes:
     return _STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
 
 
-class ResponseEncoder:
+class ResponseEncoder(Struct, eq=False):
     """Writes one response.
 
     Attributes:
+        method: the method of the request.
+        version: the HTTP version of the request.
         state: the part of the response that has to be sent next.
         framing: how the end of the body is marked; set by `start`.
         keep_alive: whether the connection may be used again; set by `start`.
-
-    Args:
-        method: the method of the request.
-        version: the HTTP version of the request.
     """
 
-    __slots__ = ("_left", "_method", "_version", "framing", "keep_alive", "state")
-
-    _left: int
+    method: str
+    version: str
+    state: ResponseState = "expected"
+    framing: BodyFraming = "empty"
+    keep_alive: bool = False
+    _left: int = 0
     """The bytes left of `Content-Length`."""
-    keep_alive: bool
-
-    def __init__(self, method: str, version: str) -> None:
-        self.state: ResponseState = "expected"
-        self.framing: BodyFraming = "empty"
-        self._method = method
-        self._version = version
 
     def start(
         self, status: int, headers: Iterable[tuple[bytes, bytes]], *, date: bytes, keep_alive: bool
@@ -113,7 +109,7 @@ class ResponseEncoder:
         Raises:
             RuntimeError: a header is invalid.
         """
-        if self.state != "expected" or self._version == "1.0":
+        if self.state != "expected" or self.version == "1.0":
             return b""
         return b"".join((status_line(status), _header_lines(list(headers)), b"\r\n"))
 
@@ -134,12 +130,12 @@ class ResponseEncoder:
         return b"" if self.framing == "empty" else data
 
     def _settle_framing(self, status: int, length: bytes | None) -> None:
-        if self._method == "HEAD" or status in (204, 304):
+        if self.method == "HEAD" or status in (204, 304):
             self.framing = "empty"
         elif length is not None:
             self.framing, self._left = "length", int(length)
         else:
-            self.framing = "until_close" if self._version == "1.0" else "chunked"
+            self.framing = "until_close" if self.version == "1.0" else "chunked"
 
     def _count(self, size: int, *, more: bool) -> None:
         self._left -= size

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Final, cast
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
@@ -32,7 +32,6 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.responses.stored_field import not_stored
 from streamweir_gateway.runs.attempt_outcome import NO_OUTCOME, AttemptOutcome
 from streamweir_gateway.runs.broken_off import BrokenOff
-from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.documents import is_foreign_document, safe_document
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.run_supervisor import RunSupervisor
@@ -180,8 +179,12 @@ class LiveDelivery(Delivery):
         """Change the response object at the end of the stream to say that the response is not stored."""
         self._unsent = not_stored(self._unsent + self.sink.take_last())
 
-    async def finish(self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None) -> None:
+    def finish(
+        self, error: ErrorInfo | None = None, failure: ErrorInfo | None = None
+    ) -> Coroutine[Any, Any, None]:
         """Send the last bytes and end the response: properly, by a whole response, or by breaking off.
+
+        This is no coroutine function.
 
         Args:
             error: the error that ended the stream.
@@ -189,23 +192,16 @@ class LiveDelivery(Delivery):
                 `error`.
 
         Raises:
-            ClientGone: the client has left.
+            OSError: the client has left.
             BrokenOff: the server has to close the connection within the body.
         """
-        try:
-            ending: Ending = "end"
-            response: WholeResponse | None = None
-            if error is not None or self._document:
-                ending = self._ending(error)
-                response = self._whole_response(ending, error, failure)
-            if response is not None:
-                await self.answer(response)
-            elif ending == "break":
-                await self._break_off()
-            else:
-                await Delivery.finish(self, error, failure)
-        except OSError as gone:
-            raise ClientGone from gone
+        if error is not None or self._document:
+            ending = self._ending(error)
+            if (response := self._whole_response(ending, error, failure)) is not None:
+                return self.answer(response)
+            if ending == "break":
+                return self._break_off()
+        return Delivery.finish(self, error, failure)
 
     async def _break_off(self) -> None:
         if isinstance(self.sink, VerbatimWriter):

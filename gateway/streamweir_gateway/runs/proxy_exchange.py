@@ -107,7 +107,10 @@ class ProxyExchange:
             with supervisor.waiting:
                 if self._keeper is not None and not await keep_response(self._keeper, attempt):
                     delivery.mark_not_stored()
-                await delivery.finish(error, attempt.reported)
+                try:
+                    await delivery.finish(error, attempt.reported)
+                except OSError as gone:
+                    raise ClientGone from gone
         except (ClientGone, Interrupted):
             client.drop("client_gone")
         finally:

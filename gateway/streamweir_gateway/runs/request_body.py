@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import Any, Final
 
+from msgspec import Struct
 from starlette.types import Receive, Scope
 
 from streamweir.errors import MalformedEvent
@@ -47,8 +48,7 @@ class RequestBodies:
         data = connection_of(scope).whole_body(receive)
         if data is None:
             return None
-        self._check(len(data), limit)
-        return RequestBody(self, data)
+        return self._held(data, limit)
 
     async def read(self, scope: Scope, receive: Receive, limit: int) -> RequestBody:
         """Return the whole body of a request, as soon as it has arrived. The caller releases it.
@@ -65,8 +65,7 @@ class RequestBodies:
         connection = connection_of(scope)
         self._check(announced_length(scope["headers"]), limit)
         data, more = await next_piece(receive, connection)
-        self._check(len(data), limit)
-        body = RequestBody(self, data)
+        body = self._held(data, limit)
         if more:
             await self._read_rest(body, receive, connection, limit)
         return body
@@ -88,6 +87,13 @@ class RequestBodies:
             raise
         body.data = read.getvalue()
 
+    def _held(self, data: bytes, limit: int) -> RequestBody:
+        """Return a body, and count its bytes."""
+        size = len(data)
+        self._check(size, limit)
+        self.held_bytes += size
+        return RequestBody(self, data, size)
+
     def _check(self, size: int, limit: int) -> None:
         if size > limit:
             raise Refusal("REQUEST_TOO_LARGE")
@@ -95,24 +101,18 @@ class RequestBodies:
             raise Refusal("OVERLOADED", headers=_RETRY_AFTER)
 
 
-class RequestBody:
+class RequestBody(Struct, eq=False):
     """The body of one request.
 
     Attributes:
-        data: the bytes of the whole body; empty after `release`.
-
-    Args:
         bodies: counts the bytes.
-        data: the bytes that have arrived.
+        data: the bytes of the whole body; empty after `release`.
+        held_bytes: the bytes that are counted.
     """
 
-    __slots__ = ("_bodies", "_held_bytes", "data")
-
-    def __init__(self, bodies: RequestBodies, data: bytes = b"") -> None:
-        self.data = data
-        self._bodies = bodies
-        self._held_bytes = size = len(data)
-        bodies.held_bytes += size
+    bodies: RequestBodies
+    data: bytes = b""
+    held_bytes: int = 0
 
     @classmethod
     def sent(cls) -> RequestBody:
@@ -121,14 +121,14 @@ class RequestBody:
 
     def grow(self, size: int) -> None:
         """Count `size` more bytes of this body."""
-        self._held_bytes += size
-        self._bodies.held_bytes += size
+        self.held_bytes += size
+        self.bodies.held_bytes += size
 
     def release(self) -> None:
         """Free the bytes, because the body is not needed any longer."""
-        if self._held_bytes:
-            self._bodies.held_bytes -= self._held_bytes
-            self._held_bytes = 0
+        if self.held_bytes:
+            self.bodies.held_bytes -= self.held_bytes
+            self.held_bytes = 0
             self.data = b""
 
 

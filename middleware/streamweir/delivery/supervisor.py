@@ -21,6 +21,8 @@ import math
 import time
 from typing import Final, Literal, TypeAlias
 
+from msgspec import Struct
+
 from streamweir.delivery.delivery import Delivery
 from streamweir.delivery.scheduler import Scheduler
 from streamweir.delivery.source import Source
@@ -32,28 +34,23 @@ Dropped: TypeAlias = Literal["client_gone", "slow_client"]
 """The reasons why no more bytes are sent to a client."""
 
 
-class DeliverySupervisor:
+class DeliverySupervisor(Struct, eq=False):
     """Watches over the client of one delivery.
-
-    Args:
-        clock: the clock of the delivery.
-        source: is told to end, or to continue without the client.
-        scheduler: runs the timer and the side tasks.
 
     Attributes:
         delivery: the delivery to the client; None until the stream begins.
         dropped: why no more bytes are sent to the client; None while they are. The first reason stays.
     """
 
-    __slots__ = ("_clock", "_rest_until", "_scheduler", "_source", "delivery", "dropped")
-
-    def __init__(self, clock: StreamClock, source: Source, scheduler: Scheduler) -> None:
-        self.delivery: Delivery | None = None
-        self.dropped: Dropped | None = None
-        self._clock = clock
-        self._source: Source = source
-        self._scheduler = scheduler
-        self._rest_until = math.inf
+    _clock: StreamClock
+    """The clock of the delivery."""
+    _source: Source
+    """Is told to end, or to continue without the client."""
+    _scheduler: Scheduler
+    """Runs the timer and the side tasks."""
+    delivery: Delivery | None = None
+    dropped: Dropped | None = None
+    _rest_until: float = math.inf
 
     def watch(self, delivery: Delivery) -> None:
         """Drop the client as soon as it leaves `delivery`."""

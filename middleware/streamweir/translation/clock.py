@@ -22,8 +22,6 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
-import msgspec
-
 from streamweir.errors import ErrorInfo, error_info
 from streamweir.options.timeouts import NO_TIMEOUTS
 
@@ -75,23 +73,50 @@ class Durations(Protocol):
         """Between two reads while a person is asked."""
 
 
-class StreamClock(msgspec.Struct, eq=False, kw_only=True):
-    """The clocks of one stream, or of one side of it (source or client)."""
+class StreamClock:
+    """The clocks of one stream, or of one side of it (source or client).
 
-    began: float
-    source: Evidence | None = None
-    timeouts: Durations = NO_TIMEOUTS
-    heartbeat: float | None = None
-    write: float | None = None
-    asked: float | None = None
-    last_read: float | None = None
-    last_write: float | None = None
-    """When bytes were last written for the client; None: since `began` there were none."""
-    is_busy: bool = False
-    writing_since: float | None = None
-    is_closed: bool = False
-    _unsent: tuple[float, int | None] | None = None
-    """The write that `note_unsent` was last called for, and its bytes that the client had not read."""
+    It is no struct, because an attribute of a struct takes several times as long to set.
+    """
+
+    __slots__ = (
+        "_unsent",
+        "asked",
+        "began",
+        "heartbeat",
+        "is_busy",
+        "is_closed",
+        "last_read",
+        "last_write",
+        "source",
+        "timeouts",
+        "write",
+        "writing_since",
+    )
+
+    def __init__(
+        self,
+        began: float,
+        heartbeat: float | None = None,
+        *,
+        source: Evidence | None = None,
+        timeouts: Durations = NO_TIMEOUTS,
+        write: float | None = None,
+    ) -> None:
+        self.began = began
+        self.source = source
+        self.timeouts = timeouts
+        self.heartbeat = heartbeat
+        self.write = write
+        self.asked: float | None = None
+        self.last_read: float | None = None
+        self.last_write: float | None = None
+        """When bytes were last written for the client; None: since `began` there were none."""
+        self.is_busy = False
+        self.writing_since: float | None = None
+        self.is_closed = False
+        self._unsent: tuple[float, int | None] | None = None
+        """The write that `note_unsent` was last called for, and its bytes that the client had not read."""
 
     def begin_writing(self, write: float | None) -> float:
         """Set the seconds for which the client may fail to read.
