@@ -163,8 +163,7 @@ class Attempt:
             self.failure = Failure(self.reported, was_asked=False)
             self.why = about_breaker(self.destination.admission.breaker)
         context, record = self._context, self._context.record
-        if not record.is_open:
-            context.observer.stream_opened(record)
+        context.observer.stream_opened(record)
         self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
         if self.reported is not None:
             self.stream.fail(self.reported)
