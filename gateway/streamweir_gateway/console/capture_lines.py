@@ -43,7 +43,6 @@ __all__ = ["CaptureLines"]
 
 _TIMEOUTS: Final = ("connect_timeout", "first_event_timeout", "idle_timeout", "total_timeout")
 _END_MARKS: Final = ("client_gone", "slow_client", "draining")
-_LANE_OF: Final = {"kind": "event"}
 _HAS_POSITION: Final = frozenset({*LANE_OF_PART, "relays"})
 """Kinds of entries whose fifth element is the sequence number of the next event."""
 
@@ -79,7 +78,7 @@ class CaptureLines:
         self._now = 0.0
         self._attempt: Mapping[str, Any] = {}
         """The fields of the present attempt."""
-        self._next_event = 0
+        self._next_event = payload.first_event
         """The sequence number of the next event to write."""
         self._sent = payload.first_event
         """The sequence number of the first event that no write contains."""
@@ -264,6 +263,7 @@ class CaptureLines:
         self._events.ended(fields.get("reason") or "cancelled", self._now)
         self._end_events_at(self._sent)
         self._write_events(None)
+        self._note_missing(max(self._sent, self._events.next), self._now)
         if lost:
             self._line("mark", what="lossy", code="LOSSY_CONVERSION")
         reason = fields.get("reason")
@@ -295,9 +295,15 @@ class CaptureLines:
     def _note_left_out(self) -> None:
         self._had_gap = True
         self._write_events(None)
-        for kind, (size, lines, _) in self._left_out.items():
-            lane = _LANE_OF.get(kind, kind)
-            self._line("mark", what="left_out", lane=lane, bytes=size or None, lines=lines)
+        for lane, (size, lines, _) in self._left_out.items():
+            if lane != "kind":
+                self._line("mark", what="left_out", lane=lane, bytes=size or None, lines=lines)
+
+    def _note_missing(self, sequence: int, t: float) -> None:
+        """Write a line that tells how many events before a sequence number were left out, if any were."""
+        if self._had_gap and sequence > self._next_event:
+            self._out.line("mark", t, what="left_out", lane="event", lines=sequence - self._next_event)
+            self._next_event = sequence
 
     # --- events ---------------------------------------------------------------------------------------------
 
@@ -316,5 +322,6 @@ class CaptureLines:
             if pending.mark is not None:
                 self._out.line("mark", pending.t, **pending.mark, read=pending.read)
             elif pending.event is not None and pending.sequence >= self._next_event:
+                self._note_missing(pending.sequence, pending.t)
                 self._next_event = pending.sequence + 1
                 self._out.event(pending.t, pending.event, read=pending.read)

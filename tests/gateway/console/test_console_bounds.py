@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from capture_checks import assert_well_formed, body_of, events_in, of_kind
+from capture_checks import Lines, assert_well_formed, body_of, events_in, of_kind
 from console_client import TOKEN, Console, console_of
 from loopback import ask
 from patience import PATIENCE
@@ -21,6 +21,12 @@ CONTENT = {"capture": "content"}
 
 def endpoint(url: str) -> dict[str, object]:
     return {"/chat": {"upstream": url, "speaks": "legacy"}}
+
+
+def events_told(lines: Lines) -> int:
+    """The number of events that a capture has, or tells to be left out."""
+    left_out = of_kind(lines, "mark", what="left_out", lane="event")
+    return len(events_in(lines)) + sum(mark["lines"] for mark in left_out)
 
 
 async def test_oldest_captures_give_way_before_rows(tmp_path: Path) -> None:
@@ -70,10 +76,11 @@ async def test_long_stream_keeps_its_first_and_last_part(tmp_path: Path, capture
         assert_well_formed(lines)
         sequences = [event["metadata"]["sequence"] for event in events_in(lines)]
         assert sequences == sorted(set(sequences))
+        assert events_told(lines) == row["events"]
         if capture == "metadata":
             return
         left_out = {line["lane"]: line for line in of_kind(lines, "mark", what="left_out")}
-        assert {"read", "write"} <= {*left_out} <= {"read", "write", "event"}
+        assert {*left_out} == {"read", "write", "event"}
         sent = b"".join(texts) + HELLO[2]
         place = next(place for place, line in enumerate(lines) if line.get("what") == "left_out")
         first = body_of(of_kind(lines[:place], "read"))
@@ -154,6 +161,7 @@ async def test_end_of_a_stream_whose_last_reads_are_left_out_is_that_of_the_stre
                 shown = {event["metadata"]["sequence"]: event["type"] for event in events_in(lines)}
                 assert shown.items() <= sent.items(), case
                 assert max(shown) == max(sent), case
+                assert events_told(lines) == len(sent), case
 
 
 async def test_viewers_that_read_nothing_hold_up_no_stream(tmp_path: Path) -> None:
