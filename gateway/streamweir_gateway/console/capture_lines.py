@@ -263,7 +263,10 @@ class CaptureLines:
         self._events.ended(fields.get("reason") or "cancelled", self._now)
         self._end_events_at(self._sent)
         self._write_events(None)
-        self._note_missing(max(self._sent, self._events.next), self._now)
+        known = max(self._sent, self._events.next) if self._had_gap else self._events.next
+        if known and self._attempt:  # the reader of a stored run may have begun behind the first event
+            fields["events"] = known
+        self._note_missing(known or fields["events"], self._now)
         if lost:
             self._line("mark", what="lossy", code="LOSSY_CONVERSION")
         reason = fields.get("reason")
@@ -272,7 +275,6 @@ class CaptureLines:
         elif reason in _END_MARKS:
             self._line("mark", what=reason)
         fields["status"] = self._events.status or fields["status"]
-        fields["events"] = self._events.next or fields["events"]
         for name in ("bytes_in", "bytes_out"):  # a stored run may be read without an upstream or a client
             fields[name] = fields[name] or 0
         self._line("end", **fields)
