@@ -26,7 +26,7 @@ def endpoint(url: str) -> dict[str, object]:
 def events_told(lines: Lines) -> int:
     """The number of events that a capture has, or tells to be left out."""
     left_out = of_kind(lines, "mark", what="left_out", lane="event")
-    return len(events_in(lines)) + sum(mark["lines"] for mark in left_out)
+    return len(events_in(lines)) + sum(int(mark["lines"]) for mark in left_out)
 
 
 async def test_oldest_captures_give_way_before_rows(tmp_path: Path) -> None:
