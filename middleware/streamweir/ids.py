@@ -105,15 +105,19 @@ def room_for_json(written: bytes, texts: int) -> int:
 class RecentIds(Generic[V]):
     """Ids with a value each; the oldest ids are dropped when all ids together exceed the bound.
 
+    Attributes:
+        has_dropped: whether an id has been dropped, so that an unknown id need not be a new one.
+
     Args:
         room: roughly how many bytes all ids together may take.
     """
 
-    __slots__ = ("_known", "_left")
+    __slots__ = ("_known", "_left", "has_dropped")
 
     def __init__(self, room: int) -> None:
         self._known: OrderedDict[str, V] = _NONE  # most streams have nothing to remember
         self._left = room
+        self.has_dropped = False
 
     def __contains__(self, name: str) -> bool:
         return name in self._known
@@ -144,6 +148,7 @@ class RecentIds(Generic[V]):
         known[name] = value
         self._left -= _ENTRY + sys.getsizeof(name) if value is None else _size_of(name, value)
         while self._left < 0 and len(known) > 1:
+            self.has_dropped = True
             self.discard(next(iter(known)))
 
     def discard(self, name: str) -> None:

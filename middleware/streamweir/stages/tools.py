@@ -41,6 +41,9 @@ E = TypeVar("E", bound=Event)
 _CALL: Final = 2048
 """Bytes that an open call takes without its ids: the tables in which it is found."""
 
+_LEAST_ID_ROOM: Final = 64 << 10
+"""Bytes that ids may take at least: some 300 calls keep their ids, however small an event may be."""
+
 _COMPARED: Final = 16
 """A start is compared with at most this many open calls of its name: honest upstreams repeat at once."""
 
@@ -56,7 +59,8 @@ class Tools:
     Args:
         stream_arguments: let the pieces of a call's arguments through.
         position: the position of the stream; tells whether an event came between two calls.
-        room: roughly how many bytes the open calls may take; half as many may go to the ids of other calls.
+        room: roughly how many bytes the open calls may take; half as many, but at least 128 KiB, may go to
+            the ids of other calls.
         request_id: the id of the stream; the ids of calls without one are made of it.
 
     Attributes:
@@ -91,7 +95,8 @@ class Tools:
         self._stream_arguments = stream_arguments
         self._position = position or StreamPosition(0, 0)
         self._open_room = room
-        self._id_room = self._announced_room = self._argument_room = room // 4
+        self._announced_room = self._argument_room = room // 4
+        self._id_room = max(room // 4, _LEAST_ID_ROOM)
 
     @cached_property
     def _open(self) -> OpenCalls:
@@ -294,6 +299,9 @@ class Tools:
         return call
 
     def _unique(self, upstream_id: str) -> str:
+        """Return an id that no call of the stream had: the upstream's, if it is certain to be new."""
+        if self._used.has_dropped:
+            upstream_id = ""
         candidate = upstream_id
         while not candidate or candidate in self._used or candidate in self._open.all:
             self._made_up += 1

@@ -125,6 +125,18 @@ def test_reused_id_is_another_call() -> None:
     assert results(events) == {"a": 1, "a_1": 2}
 
 
+def test_ids_stay_unique_when_older_ones_are_forgotten() -> None:
+    calls = [f"call-{number % 400}" for number in range(2000)]
+    events = run(Tools(room=16 << 10), [event for name in calls for event in (start(name), end(name))])
+    assert [kind for kind, _ in ids(events)] == ["tool_call_start", "tool_call_end"] * 2000
+    begun, ended = (
+        [tool_id for kind, tool_id in ids(events) if kind == f"tool_call_{word}"] for word in ("start", "end")
+    )
+    assert len({*begun}) == 2000
+    assert begun == ended
+    assert begun[:250] == calls[:250]
+
+
 def test_repeated_start_is_one_call() -> None:
     assert ids(run(Tools(), [start("a", n=1), start("a", n=1)])) == [("tool_call_start", "a")]
 
