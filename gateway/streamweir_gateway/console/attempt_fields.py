@@ -17,7 +17,12 @@ __all__ = ["begin_fields", "ended_fields", "how_ended"]
 
 
 def begin_fields(
-    attempt: int, destination: Destination, before: Destination | None, warnings: Sequence[Warning]
+    attempt: int,
+    destination: Destination,
+    before: Destination | None,
+    warnings: Sequence[Warning],
+    *,
+    holds_questions: bool,
 ) -> dict[str, Any]:
     """Return the fields of the entry `begin`.
 
@@ -26,6 +31,7 @@ def begin_fields(
         destination: the upstream that is asked.
         before: the upstream of the attempt before it; None if this is the first one.
         warnings: the warnings that the client gets at the beginning of the stream.
+        holds_questions: whether questions wait for the end of the stream, because its turn is kept.
     """
     return {
         "attempt": attempt,
@@ -35,6 +41,7 @@ def begin_fields(
         "warnings": [
             {"message": warning.message, "message_code": warning.message_code} for warning in warnings
         ],
+        **({"turns": "on"} if holds_questions else {}),
     }
 
 

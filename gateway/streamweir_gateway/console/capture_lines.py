@@ -133,7 +133,8 @@ class CaptureLines:
             if entry[0] == "given":
                 options["given"] = entry[2]
             elif entry[0] == "begin":
-                options["warnings"] = entry[2]["warnings"]
+                options.pop("turns", None)
+                options.update({name: entry[2][name] for name in ("warnings", "turns") if name in entry[2]})
         self._out.begin(
             id=self._meta["id"],
             began=began.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -189,6 +190,7 @@ class CaptureLines:
             )
         except StreamweirError:  # a dialect that the present configuration no longer has
             return EventLane()
+        translator.stream.pipeline.questions.is_on = "turns" in fields
         return TranslatedEvents(translator, fields["attempt"])
 
     def _take_given(self, entry: Entry) -> None:

@@ -93,9 +93,12 @@ class NotedLog(ABC):
             case "heartbeat":
                 self._add_write(t, parts[0], HEARTBEAT, parts[1])
             case "begin":
-                self._attempt, destination, warnings = parts
+                self._attempt, destination, warnings, holds_questions = parts
                 before, self._destination = self._destination, destination
-                self.log.add((kind, t, begin_fields(self._attempt, destination, before, warnings)))
+                fields = begin_fields(
+                    self._attempt, destination, before, warnings, holds_questions=holds_questions
+                )
+                self.log.add((kind, t, fields))
             case "attempt":
                 self.log.add([kind, t, ended_fields(*parts[0]), RAW])
             case "end":

@@ -196,7 +196,9 @@ class RequestRecorder(RecordedRequest, ABC):
         self.attempt, self.destination, self.stream, self.options = attempt, destination, stream, options
         pipeline = stream.pipeline
         self._position = pipeline.position
-        self._notes.append(("begin", monotonic(), attempt, destination, tuple(pipeline.lifecycle.waiting)))
+        warnings = tuple(pipeline.lifecycle.waiting)
+        holds_questions = pipeline.questions.is_on and not pipeline.copies_frames
+        self._notes.append(("begin", monotonic(), attempt, destination, warnings, holds_questions))
         self._watch(stream)
 
     def _watch(self, stream: StreamNormalizer) -> None:

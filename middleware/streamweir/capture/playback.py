@@ -95,6 +95,8 @@ def prepare(translator: Translator, capture: Capture) -> None:
     """Give the decoder the recorded facts of the request and of the response's head."""
     options, head = capture.meta.get("options"), capture.response("upstream")
     given = options.get("given") if isinstance(options, Mapping) else None
+    if isinstance(options, Mapping) and options.get("turns") == "on":
+        translator.stream.pipeline.questions.is_on = True
     if isinstance(given, Mapping):
         translator.stream.reader.hand_over({str(name): str(value) for name, value in given.items()})
     headers = head.get("headers") if head is not None else None

@@ -135,6 +135,34 @@ async def test_capture_of_every_dialect_has_the_bytes_of_both_sides(tmp_path: Pa
                     assert_same_but_masked(told, got)
 
 
+async def test_capture_of_a_kept_turn_has_its_events_in_their_order(tmp_path: Path) -> None:
+    own = {"speaks": "openai-chat", "request": "mapped", "forward_headers": ["X-Stream"], "path": "/"}
+    names = [
+        name for name, stream in STREAMS.items() if stream.dialect == "openai-chat" and not stream.options
+    ]
+    async with (
+        upstream(play) as backend,
+        console_of(
+            tmp_path,
+            endpoints={"/chat": {"upstream": backend.url, **own}},
+            console={"capture": "content"},
+        ) as console,
+    ):
+        asks = 0
+        for number, name in enumerate(names):
+            with case(name):
+                given = [("X-Stream", name), ("X-Request-Id", f"kept-{number}")]
+                answer = await console.call("/chat", headers=given)
+                row = await console.row(request_id=f"kept-{number}", state="ended")
+                file = await console.file(row["id"])
+                told = without_times(events_in(lines_of(file)))
+                assert [*map(without_times, converted(file))] == [told]
+                got = without_times(answer.events)
+                assert_same_but_masked(json.dumps(told).encode(), json.dumps(got).encode())
+                asks += any(event["type"] == "interaction" for event in answer.events)
+        assert asks
+
+
 def check_lanes(lines: list[dict[str, Any]], answer: Answer, row: dict[str, Any], sent: bytes) -> None:
     assert_tells_of(lines, answer, None)
     reads = body_of(of_kind(lines, "read"))
