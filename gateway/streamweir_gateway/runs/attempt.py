@@ -184,7 +184,11 @@ class Attempt:
                     self._given = requests.given
                     self.stream.reader.hand_over(self._given)
                 opened, context.opened = context.opened, None
-                response = UpstreamResponse(opened or await requests.send(request))
+                if opened is None:
+                    opened = await requests.send(request)
+                else:
+                    requests.note_sent(request)
+                response = UpstreamResponse(opened)
                 del requests, request, opened  # they hold the body, which a long stream would keep
                 try:
                     supervisor.response = response

@@ -82,13 +82,17 @@ class AttemptRequests(Struct, eq=False):
         The clock of the first event starts with the first request of the attempt.
         """
         destination, supervisor = self.destination, self.context.supervisor
-        if self.context.live.recorder is not None:
-            self.context.live.recorder.sent(request)
+        self.note_sent(request)
         return destination.client.send(
             request,
             connect_timeout=destination.connect_timeout,
             on_connected=supervisor.sent if supervisor.clock.asked is None else None,
         )
+
+    def note_sent(self, request: UpstreamRequest) -> None:
+        """Note a request that is sent, or that was sent before the attempt, for the recorder."""
+        if self.context.live.recorder is not None:
+            self.context.live.recorder.sent(request)
 
     async def _failure_in(self, response: UpstreamResponse, sequence: RequestSequence) -> Failure | None:
         context, destination = self.context, self.destination

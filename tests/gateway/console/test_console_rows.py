@@ -190,8 +190,10 @@ async def test_relayed_responses_that_are_no_streams_have_no_row(tmp_path: Path)
         for _ in range(3):
             assert (await console.call("/app/page")).body == b"plain"
         await console.call("/app/chat")
-        await console.row(state="ended")
+        row = await console.row(state="ended")
         assert [row["endpoint"] for row in await console.rows()] == ["/app/*"]
+        (asked,) = of_kind(await console.capture(row["id"]), "request", side="upstream")
+        assert asked["url"] == f"{backend.url.rstrip('/')}/chat"
 
 
 async def test_rows_are_filtered_and_paged(tmp_path: Path) -> None:
