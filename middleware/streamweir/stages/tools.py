@@ -41,8 +41,8 @@ E = TypeVar("E", bound=Event)
 _CALL: Final = 2048
 """Bytes that an open call takes without its ids: the tables in which it is found."""
 
-_LEAST_ID_ROOM: Final = 64 << 10
-"""Bytes that ids may take at least: some 300 calls keep their ids, however small an event may be."""
+_LEAST_ID_ROOM: Final = 16 << 10
+"""Bytes that ids may take at least: some 80 calls keep their ids, however small an event may be."""
 
 _COMPARED: Final = 16
 """A start is compared with at most this many open calls of its name: honest upstreams repeat at once."""
@@ -59,7 +59,7 @@ class Tools:
     Args:
         stream_arguments: let the pieces of a call's arguments through.
         position: the position of the stream; tells whether an event came between two calls.
-        room: roughly how many bytes the open calls may take; half as many, but at least 128 KiB, may go to
+        room: roughly how many bytes the open calls may take; half as many, but at least 32 KiB, may go to
             the ids of other calls.
         request_id: the id of the stream; the ids of calls without one are made of it.
 
