@@ -1,4 +1,4 @@
-"""The interface of what has work to do at the end of an attempt, before the last bytes are sent."""
+"""The interface of objects that store data of an answer before its last bytes are sent."""
 
 from __future__ import annotations
 

@@ -86,8 +86,7 @@ class LiveStreams:
             makers: functions that make the taps of every stream.
             is_recorded: whether the stream gets a recorder, if the process has a console.
         """
-        make_recorder = self.make_recorder if is_recorded else None
-        recorder = None if make_recorder is None else make_recorder(record, scope)
+        recorder = self.recorder(record, scope) if is_recorded else None
         return LiveStream(self, record, scope, makers, recorder)
 
     def recorder(self, record: RequestRecord, scope: Scope) -> StreamRecorder | None:
