@@ -197,6 +197,18 @@ def test_recorded_stream_has_the_same_state_block_by_block(name: str) -> None:
                 assert outcome(name, pieces) == by_forms, path.name
 
 
+def test_answer_whose_id_comes_late_has_the_same_state_by_its_forms() -> None:
+    chunk = b'data: {"id":"%s","object":"chat.completion.chunk","created":0,"model":"",%s}\n\n'
+    blocks = [
+        chunk % (b"", b'"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]'),
+        b'data: {"id":"c","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}\n\n',
+        chunk % (b"", b'"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]'),
+    ]
+    by_forms = outcome("openai-chat", blocks)
+    with decoded("openai-chat"):
+        assert outcome("openai-chat", blocks) == by_forms
+
+
 def answer_in(name: str) -> list[bytes]:
     """A short answer as the dialect's own encoder writes it."""
     translator = Translator(speaks="legacy", answers=name, framing="sse")

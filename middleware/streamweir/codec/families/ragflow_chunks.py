@@ -47,6 +47,7 @@ class RagflowChunkReader(ChunkReader):
         super().__init__()
         self.judges_texts = False
         self._meta: Meta | None = None
+        """The ids of a text that may be held back; None before `judges_texts`."""
 
     @cached_property
     def _text(self) -> TaggedText:
@@ -69,7 +70,8 @@ class RagflowChunkReader(ChunkReader):
         self, delta: Mapping[str, Any], index: int, meta: Meta | None, whole: Whole | None
     ) -> Iterator[Event]:
         """Yield text and thinking, then references and the final text without repeated parts."""
-        self._meta = meta
+        if self.judges_texts:
+            self._meta = meta
         yield from super().read_delta(delta, index, meta, whole)
         if not _ADDED.isdisjoint(delta):
             yield from self._read_added(delta, meta)
@@ -113,10 +115,7 @@ class RagflowChunkReader(ChunkReader):
 
     def take_plain(self, message: Mapping[str, Any], plain: PlainChunk) -> tuple[Event, ...] | None:
         """Return the events of a plain chunk; None if `read` has to read it."""
-        events = None if self.judges_texts else super().take_plain(message, plain)
-        if events is not None:
-            self._meta = self._id_meta
-        return events
+        return None if self.judges_texts else super().take_plain(message, plain)
 
     def flush(self) -> Iterator[Event]:
         """Yield the text that was held back because it may have been the beginning of a tag."""
