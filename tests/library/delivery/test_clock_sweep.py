@@ -55,6 +55,18 @@ async def test_sweep_with_many_clocks_sets_one_timer(monkeypatch: pytest.MonkeyP
     assert timers == 1
 
 
+async def test_first_look_at_patient_clocks_comes_within_a_second_at_few_times() -> None:
+    sweep, clocks, began = sweep_here(), [Clock() for _ in range(20)], time.monotonic()
+    for clock in clocks:
+        sweep.look_soon(clock, 15.0)
+        await asyncio.sleep(0.002)
+    ticks = [clock.tick or 0 for clock in clocks]
+    assert len({*ticks}) <= 2 + (time.monotonic() - began) / 0.1
+    assert all(began + 0.85 < tick * TICK_SECONDS <= time.monotonic() + 1.0 for tick in ticks)
+    for clock in clocks:
+        sweep.forget(clock)
+
+
 async def test_sweep_looks_at_every_clock_once_its_time_has_come() -> None:
     generator, sweep, began = random.Random(5), sweep_here(), time.monotonic()
     clocks = {Clock(): began + generator.uniform(-0.01, 0.15) for _ in range(200)}
