@@ -39,11 +39,13 @@ from streamweir.redaction import DETAIL_LIMIT, redact, redact_value
 __all__ = [
     "RequestIDLogFilter",
     "WarningCollector",
+    "begin_request_id",
     "bind_context",
     "bound_request_id",
     "collect_stream_warning",
     "current_collector",
     "current_request_id",
+    "end_request_id",
     "host_warning",
 ]
 
@@ -60,6 +62,12 @@ _LONGEST_CODE: Final = 64
 
 _request_id: ContextVar[str | None] = ContextVar("streamweir_request_id", default=None)
 _collector: ContextVar[WarningCollector | None] = ContextVar("streamweir_collector", default=None)
+
+begin_request_id: Final = _request_id.set
+"""Puts a request id into the context; returns the token for `end_request_id`. See `bound_request_id`."""
+
+end_request_id: Final = _request_id.reset
+"""Takes a request id out of the context again."""
 
 
 class WarningCollector:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamweir.classification import classify_exception
-from streamweir.context import bound_request_id
+from streamweir.context import begin_request_id, end_request_id
 from streamweir.http.headers import REQUEST_ID, Headers
 from streamweir.http.refusals import send_failure
 from streamweir.http.response_headers import VARIES
@@ -84,20 +84,21 @@ class EdgeMiddleware:
         cors = None if self._cors is None else self._cors.headers(scope["headers"])
         response = _Response(send, cors, state)
         self._open += 1
-        with bound_request_id(request_id):
-            try:
-                await self._app(scope, receive, response.send)
-            except Exception as error:
-                if response.is_started:
-                    raise
-                log_failure(error, request_id=request_id)
-                with suppress(OSError):  # the client has left
-                    info = classify_exception(error)
-                    await send_failure(response.send, info, request_id=request_id, debug=False)
-            finally:
-                self._open -= 1
-                if self._idle is not None and not self._open:
-                    self._idle.set()
+        before = begin_request_id(request_id)
+        try:
+            await self._app(scope, receive, response.send)
+        except Exception as error:
+            if response.is_started:
+                raise
+            log_failure(error, request_id=request_id)
+            with suppress(OSError):  # the client has left
+                info = classify_exception(error)
+                await send_failure(response.send, info, request_id=request_id, debug=False)
+        finally:
+            end_request_id(before)
+            self._open -= 1
+            if self._idle is not None and not self._open:
+                self._idle.set()
 
 
 class _Response(Struct, eq=False):
