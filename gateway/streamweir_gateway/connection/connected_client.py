@@ -17,6 +17,7 @@ class ConnectedClient(AsgiClient):
 
     Attributes:
         write: the function that sends a piece of the body without waiting; see `ClientConnection`.
+        watch: the function that registers a listener for the client's leaving; see `ClientConnection`.
 
     Args:
         scope: the ASGI scope of the request.
@@ -24,14 +25,15 @@ class ConnectedClient(AsgiClient):
         send: the send callable of the server.
     """
 
-    __slots__ = ("_connection", "write")
+    __slots__ = ("_connection", "watch", "write")
 
+    watch: Callable[[Callable[[], None] | None], bool]
     write: Callable[[bytes], bool]
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         AsgiClient.__init__(self, receive, send)
         self._connection = connection = connection_of(scope)
-        self.write = connection.write
+        self.write, self.watch = connection.write, connection.watch
 
     def unsent(self) -> int | None:
         """Return the number of bytes that the client has not taken."""
@@ -44,7 +46,3 @@ class ConnectedClient(AsgiClient):
     def abort(self) -> None:
         """Close the connection at once."""
         self._connection.abort()
-
-    def watch(self, on_left: Callable[[], None] | None) -> bool:
-        """Register `on_left` to be called when the client has left."""
-        return self._connection.watch(on_left)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+import types
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Final, Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope
@@ -23,6 +24,15 @@ __all__ = ["HttpExchange", "ServerConnection"]
 logger = logging.getLogger("streamweir.server")
 
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+@types.coroutine
+def _over() -> Generator[None, None, None]:
+    yield from ()
+
+
+_NO_WAIT: Final[Awaitable[None]] = _over()
+"""An awaitable that ends at once, however often it is awaited: its generator is over after the first time."""
 
 
 class ServerConnection(Protocol):
@@ -129,7 +139,7 @@ class HttpExchange(ClientConnection):
         except Exception:
             logger.exception("the application failed")
         finally:
-            is_answered = self._is_answered()
+            is_answered = self._response.state == "complete" or self.is_lost or self._is_switched
             if not is_answered:
                 self._write(b"")  # a head without a piece
             if is_due and not is_answered:
@@ -192,16 +202,18 @@ class HttpExchange(ClientConnection):
         body, self._body = bytes(self._body), b""
         return {"type": "http.request", "body": body, "more_body": not self._is_whole}
 
-    async def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Awaitable[None]:
         """Send the head of the response or a piece of its body.
+
+        This is no coroutine function: it seldom has to wait, and a coroutine costs as much as the rest of it.
 
         Raises:
             RuntimeError: the message is invalid, or not allowed at this point.
         """
         if self._server.flow.is_writing_paused:
-            await self._server.flow.until_writable()
+            return self._send_later(message)
         if self.is_lost:
-            return
+            return _NO_WAIT
         match message["type"]:
             case "http.response.body":
                 self._write(
@@ -213,6 +225,7 @@ class HttpExchange(ClientConnection):
                 self._start(message)
             case other:
                 raise RuntimeError(f"no message for a response: {other}")
+        return _NO_WAIT
 
     # --- ClientConnection ---------------------------------------------------------------------------------
 
@@ -273,13 +286,13 @@ class HttpExchange(ClientConnection):
 
     # ------------------------------------------------------------------------------------------------------
 
+    async def _send_later(self, message: Message) -> None:
+        await self._server.flow.until_writable()
+        await self.send(message)
+
     def _is_refused_handshake(self) -> bool:
         """Return whether too many bytes came after a whole request: only a handshake may have some."""
         return self._is_whole and self.refused is not None
-
-    def _is_answered(self) -> bool:
-        """Return whether no response is due any more."""
-        return self._response.state == "complete" or self.is_lost or self._is_switched
 
     def _is_over(self) -> bool:
         return self.is_lost or self._response.state == "complete"

@@ -56,7 +56,7 @@ class ClientPort(Protocol):
         """Close the connection at once, without waiting for unsent bytes."""
         return
 
-    def watch(self, on_left: Callable[[], None] | None) -> bool:
+    def watch(self, on_left: Callable[[], None] | None, /) -> bool:
         """Call `on_left` once the client has left, or at once if it already has; None cancels an earlier call
         of `watch`.
 
