@@ -178,7 +178,8 @@ class Metrics:
     def stream_opened(self, record: RequestRecord) -> None:
         """Count a stream that begins."""
         if not record.is_open:
-            self._endpoint(record.endpoint or NO_ENDPOINT).opened += 1
+            endpoint = record.endpoint or NO_ENDPOINT
+            (self._of_endpoint.get(endpoint) or self._endpoint(endpoint)).opened += 1
             record.is_open = True
             if self._is_shared:
                 self._flush_soon()
@@ -189,7 +190,7 @@ class Metrics:
         reason = None
         if record.is_open:
             record.is_open, reason = False, record.reason or "internal"
-            self._endpoint(endpoint).stream_ended(record)
+            (self._of_endpoint.get(endpoint) or self._endpoint(endpoint)).stream_ended(record)
             if record.malformed:
                 self._count("malformed_events", (endpoint, record.upstream), record.malformed)
             if record.repairs:
