@@ -3,7 +3,7 @@
     state       entered by                        the client gets             next state
     ─────────   ───────────────────────────────   ─────────────────────────   ─────────────────────────────
     new         construction                      nothing                     asking; ended, if not admitted
-    asking      `run`, a permit of the upstream   nothing; on the last        opening, streaming, ended
+    asking      `begin`, a permit, then `run`     nothing; on the last        opening, streaming, ended
                                                   attempt, warnings
     opening     an answer that may be a stream,   nothing                     streaming, ended
                 if another attempt may follow
@@ -80,6 +80,7 @@ class Attempt:
         self.failure: Failure | None = None
         self.reported: ErrorInfo | None = None
         self.is_broken = self.is_chosen = self._is_committed = False
+        self._number = 0
         self.why: str | None = None
         self.tap_sink: TapSink | None = None
         self._options = options = destination.protocol_options(request.target)
@@ -105,28 +106,68 @@ class Attempt:
         """Return whether the upstream had too many streams, so that there is no failure to report."""
         return self.failure is not None and self.failure.info is None
 
+    def begin(self) -> bool:
+        """Begin the attempt; return False, and note the failure, if it is not admitted.
+
+        An attempt that has begun has to be run and ended.
+        """
+        if not self._admit():
+            return False
+        context, destination, offer = self._context, self.destination, self._offer
+        self._number = context.record.attempt_began(destination.label, offer.lost, offer.turns)
+        context.live.attempt_began(self._number, destination, self.stream, self._options)
+        return True
+
     async def run(self) -> None:
         """Ask the upstream and deliver its stream. The last events stay in the sink, for the caller to send.
 
         Raises:
             ClientGone: the client has left, and the run does not go on without it.
         """
-        if not self._admit():
-            return
-        label, live, record = self.destination.label, self._context.live, self._context.record
-        number = record.attempt_began(label, self._offer.lost, self._offer.turns)
-        live.attempt_began(number, self.destination, self.stream, self._options)
+        context, supervisor = self._context, self._context.supervisor
+        requests, self._requests = self._requests, None
+        assert requests is not None, "an attempt runs once"
+        may_follow = self._plan.may_follow_stream() and context.opened is None  # it cannot be sent again
         try:
-            await self._ask()
-            if self._reading.kept is not None:
-                await self._reading.kept.settle(record)
+            with supervisor.waiting:
+                request = requests.only() or await requests.send_first()
+                if isinstance(request, Failure):
+                    self._end_failed(request)
+                else:
+                    if requests.given:
+                        self._given = requests.given
+                        self.stream.reader.hand_over(self._given)
+                    response = UpstreamResponse(await requests.send_last(request))
+                    del requests, request  # they hold the body, which a long stream would keep
+                    try:
+                        supervisor.response = response
+                        await self._relay(response, may_follow=may_follow)
+                    finally:
+                        await response.aclose()
+        except (Interrupted, UpstreamFailure) as failure:
+            if supervisor.is_over:
+                raise ClientGone from None
+            await self._end_broken(failure)
+        except ClientGone:
+            raise
+        except Exception as error:
+            context.record.add_cause(error)
+            logger.exception("the exchange failed", extra={"request_id": context.record.request_id})
+            self.is_broken = True
+            self.stream.fail(error_info("INTERNAL"))
         finally:
-            if self._permit is not None:
-                self._permit.release()
-            live.attempt_ended(number, self)
-        error = self.stream.pipeline.lifecycle.error
-        if error is not None and error.code not in _OUR_END:
-            self._context.observer.upstream_failed(label, error.code)
+            supervisor.response = None
+        if self._reading.kept is not None:
+            await self._reading.kept.settle(context.record)
+        info = self.stream.pipeline.lifecycle.error
+        if info is not None and info.code not in _OUR_END:
+            context.observer.upstream_failed(self.destination.label, info.code)
+
+    def end(self) -> None:
+        """End the attempt, which has begun: release the permit."""
+        if self._permit is not None:
+            self._permit.release()
+        self._context.live.attempt_ended(self._number, self)
 
     @property
     def outcome(self) -> AttemptOutcome:
@@ -169,49 +210,6 @@ class Attempt:
             self.stream.fail(self.reported)
         return self.failure is None
 
-    async def _ask(self) -> None:
-        context, supervisor = self._context, self._context.supervisor
-        requests, self._requests = self._requests, None
-        assert requests is not None, "an attempt runs once"
-        may_follow = self._plan.may_follow_stream() and context.opened is None  # it cannot be sent again
-        try:
-            with supervisor.waiting:
-                request = requests.only() or await requests.send_first()
-                if isinstance(request, Failure):
-                    self._end_failed(request)
-                    return
-                if requests.given:
-                    self._given = requests.given
-                    self.stream.reader.hand_over(self._given)
-                opened, context.opened = context.opened, None
-                if opened is None:
-                    opened = await requests.send(request)
-                else:
-                    requests.note_sent(request)
-                response = UpstreamResponse(opened)
-                del requests, request, opened  # they hold the body, which a long stream would keep
-                try:
-                    supervisor.response = response
-                    await self._relay(response, may_follow=may_follow)
-                finally:
-                    await response.aclose()
-        except (Interrupted, UpstreamFailure) as failure:
-            if supervisor.is_over:
-                raise ClientGone from None
-            if supervisor.is_stopping() or isinstance(failure, Interrupted):
-                await self._end_stopped()
-            else:
-                await self._end_broken(failure)
-        except ClientGone:
-            raise
-        except Exception as error:
-            context.record.add_cause(error)
-            logger.exception("the exchange failed", extra={"request_id": context.record.request_id})
-            self.is_broken = True
-            self.stream.fail(error_info("INTERNAL"))
-        finally:
-            supervisor.response = None
-
     async def _relay(self, response: UpstreamResponse, *, may_follow: bool) -> None:
         """Deliver the response, read by read, until the stream ends or the supervisor stops it.
 
@@ -219,7 +217,8 @@ class Attempt:
         """
         context, supervisor = self._context, self._context.supervisor
         self.stream.reader.note_headers(response.headers)
-        context.live.answered(response)
+        if context.live.recorder is not None:
+            context.live.recorder.answered(response)
         context.record.upstream_status = response.status
         if self._offer.answers and await take_answer(response, self.stream, self.destination.error_reader):
             context.audience.forward_headers(response)
@@ -347,7 +346,10 @@ class Attempt:
         if not self._is_committed:
             self._note_end(Failure(error))
 
-    async def _end_broken(self, failure: UpstreamFailure) -> None:
+    async def _end_broken(self, failure: Interrupted | UpstreamFailure) -> None:
+        if isinstance(failure, Interrupted) or self._context.supervisor.is_stopping():
+            await self._end_stopped()
+            return
         await self._end_opening(failure.info)
         self._context.record.add_cause(failure)
         self.is_broken = True

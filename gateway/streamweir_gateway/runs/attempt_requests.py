@@ -64,7 +64,8 @@ class AttemptRequests(Struct, eq=False):
         while sequence.has_first:
             async with aclosing(UpstreamResponse(await self.send(sequence.next))) as response:
                 context.supervisor.response = response
-                context.live.answered(response)
+                if context.live.recorder is not None:
+                    context.live.recorder.answered(response)
                 if (failure := await self._failure_in(response, sequence)) is not None:
                     return failure
         return self._with_given(sequence.given, sequence.next)
@@ -82,17 +83,23 @@ class AttemptRequests(Struct, eq=False):
         The clock of the first event starts with the first request of the attempt.
         """
         destination, supervisor = self.destination, self.context.supervisor
-        self.note_sent(request)
+        if self.context.live.recorder is not None:
+            self.context.live.recorder.sent(request)
         return destination.client.send(
             request,
             connect_timeout=destination.connect_timeout,
             on_connected=supervisor.sent if supervisor.clock.asked is None else None,
         )
 
-    def note_sent(self, request: UpstreamRequest) -> None:
-        """Note a request that is sent, or that was sent before the attempt, for the recorder."""
-        if self.context.live.recorder is not None:
-            self.context.live.recorder.sent(request)
+    def send_last(self, request: UpstreamRequest) -> Awaitable[TransportResponse]:
+        """Send the last request; if it was sent before the attempt, only note it for the recorder."""
+        context = self.context
+        if context.opened is None:
+            return self.send(request)
+        opened, context.opened = context.opened, None
+        if context.live.recorder is not None:
+            context.live.recorder.sent(request)
+        return _at_once(opened)
 
     async def _failure_in(self, response: UpstreamResponse, sequence: RequestSequence) -> Failure | None:
         context, destination = self.context, self.destination
@@ -111,3 +118,7 @@ class AttemptRequests(Struct, eq=False):
         return messages.added_to(
             request, context.incoming, context.body.data, self.offer, context.record.note_close
         )
+
+
+async def _at_once(opened: TransportResponse) -> TransportResponse:
+    return opened

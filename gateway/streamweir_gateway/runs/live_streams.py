@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from starlette.types import Scope
 
@@ -27,7 +27,6 @@ from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
 from streamweir_gateway.runs.run_supervisor import Stop
 from streamweir_gateway.runs.stream_recorder import AttemptFacts, StreamRecorder
-from streamweir_gateway.upstream.response import UpstreamResponse
 
 __all__ = ["LiveStream", "LiveStreams", "RecorderMaker"]
 
@@ -52,12 +51,16 @@ class LiveStreams:
         draining: whether the process refuses new requests.
         make_recorder: makes the recorder of each request that may become a stream; None: no request is
             recorded.
+        add: counts a stream or an exchange as under way, by its supervisor; `drain` will end it.
+        discard: stops counting a stream or an exchange.
     """
 
     def __init__(self) -> None:
         self.draining = False
         self.make_recorder: RecorderMaker | None = None
         self._running: set[UnderWay] = set()
+        self.add: Final = self._running.add
+        self.discard: Final = self._running.discard
         self._watchers: list[Callable[[LiveStream], None]] = []
 
     def __len__(self) -> int:
@@ -100,14 +103,6 @@ class LiveStreams:
                 on_begin(stream)
             except Exception:
                 logger.exception("a watcher of streams raised")
-
-    def add(self, supervisor: UnderWay) -> None:
-        """Count a stream or an exchange as under way; `drain` will end it."""
-        self._running.add(supervisor)
-
-    def discard(self, supervisor: UnderWay) -> None:
-        """Stop counting a stream or an exchange."""
-        self._running.discard(supervisor)
 
     def refuse(self) -> None:
         """Refuse new requests from now on."""
@@ -223,11 +218,6 @@ class LiveStream:
             self.recorder.attempt_began(attempt, destination, stream, options)
         if self._taps:
             self._taps.call(lambda tap: tap.attempt_began(attempt, destination.label))
-
-    def answered(self, response: UpstreamResponse) -> None:
-        """Let the recorder follow the response of the attempt."""
-        if self.recorder is not None:
-            self.recorder.answered(response)
 
     def attempt_ended(self, attempt: int, facts: AttemptFacts) -> None:
         """Tell the taps and the recorder that an attempt has ended."""

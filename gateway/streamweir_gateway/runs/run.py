@@ -57,7 +57,11 @@ class Run:
         best = attempt = self.attempt
         try:
             while not supervisor.is_over:
-                await attempt.run()
+                if attempt.begin():
+                    try:
+                        await attempt.run()
+                    finally:
+                        attempt.end()
                 failure = attempt.failure
                 if failure is None or not supervisor.can_retry:
                     return
