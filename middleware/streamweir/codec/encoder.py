@@ -12,6 +12,7 @@ from streamweir.codec.failed_request import FailedRequest
 from streamweir.codec.frame_template import FrameTemplate, Number
 from streamweir.codec.option_values import NO_OPTIONS, Options, chosen_value
 from streamweir.codec.own_methods import defines_methods
+from streamweir.codec.stamped_template import StampedTemplate
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import Frame
 from streamweir.options.limits import EVENT_BYTES
@@ -143,10 +144,10 @@ class Encoder:
         del event, texts, stamp
         return None
 
-    def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
+    def text_template(self, event: Content | Thinking, stamp: Stamp) -> StampedTemplate | None:
         """Return the template of the SSE blocks of texts like `event`.
 
-        The template has places for the numbers that `template_numbers` returns.
+        Only for an encoder that does not define `texts_written`.
 
         Args:
             event: an event that differs from the texts only in its text.

@@ -13,13 +13,12 @@ that change. By this it promises that the frames of later texts differ in nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from streamweir.events import Stamp
+from streamweir.codec.decimals import decimals
 from streamweir.jsontext import one_line, write_json
 
 __all__ = ["MESSAGE_ID", "POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number", "later_numbers"]
@@ -28,8 +27,6 @@ SAMPLE_SIZE: Final = 3
 """For this number of texts or fewer, it takes longer to find the template than the template saves."""
 
 _NUL: Final = b"\0"
-_PIECE: Final = 64 << 10
-"""The number of characters of a long text that are written in one step."""
 
 MESSAGE_ID: Final = "\0message_id"
 """The key of the id of a message, in the template of thoughts that are messages of their own."""
@@ -54,17 +51,10 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
     Args:
         template: the bytes, with placeholders of the operator `%`.
         keys: the keys of the numbers, in the order of their places; None is the key of the text.
-        values: returns the values of one frame from the JSON of its text and its stamp, in the order of their
-            places. Only for an encoder whose numbers depend on nothing but the stamp, and that does not
-            define `texts_written`.
-
-    Attributes:
-        values: the argument; None: the numbers are asked of the encoder for each run.
     """
 
     _template: bytes
     _keys: tuple[str | None, ...]
-    values: Callable[[bytes, Stamp], tuple[bytes | int, ...]] | None = None
     _around: tuple[bytes, bytes] | None = None
     """The bytes of a frame before and after its text. Always None if frames have numbers."""
     _several: bytes = b""
@@ -99,32 +89,6 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
                 return None
         places.sort()
         return cls(_template(written, places), tuple(key for _, _, key in places))
-
-    def write_long(self, text: str, numbers: Mapping[str, Number]) -> bytes:
-        """Return the frame of a long text. No other buffer as large as the text is made.
-
-        Args:
-            text: ASCII only.
-            numbers: the numbers of the frame.
-        """
-        begin, end = self._edges(numbers)
-        frame = BytesIO()
-        frame.seek(len(begin) + len(text) + len(end) + 1)  # a buffer that grows is copied
-        frame.write(_NUL)
-        frame.seek(0)
-        frame.write(begin + b'"')
-        for at in range(0, len(text), _PIECE):
-            frame.write(memoryview(write_json(text[at : at + _PIECE]))[1:-1])
-        frame.write(b'"' + end)
-        return frame.getvalue()
-
-    def write_one(self, text: str, stamp: Stamp) -> bytes:
-        """Return the frame of a text. Only for a template with `values`."""
-        written = _string(text)
-        if not written.isascii():
-            written = one_line(written)
-        assert self.values is not None
-        return self._template % self.values(written, stamp)
 
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are the numbers of the first frame."""
@@ -177,7 +141,7 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
                 if not step:
                     equal.append(b"%d" % first)
                     continue
-                changing[key] = _decimals(first, step, count)
+                changing[key] = decimals(first, step, count)
             equal.append(b"%b")
             columns.append(changing[key])
         width = len(columns)
@@ -196,11 +160,6 @@ def _strings(texts: Sequence[str]) -> list[bytes]:
     """Return the JSON of each text."""
     lines = _lines(texts)
     return (lines if lines.isascii() else one_line(lines))[:-1].split(b"\n")
-
-
-def _decimals(first: int, step: int, count: int) -> list[bytes]:
-    """Return `count` numbers as decimal text."""
-    return _lines([*range(first, first + step * count, step)]).split(b"\n")[:count]
 
 
 def _template(written: bytes, places: Sequence[tuple[int, int, str | None]]) -> bytes:

@@ -13,6 +13,7 @@ from streamweir.codec.client_names import ClientNames
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.frame_template import POSITION, SAMPLE_SIZE, FrameTemplate, Number, later_numbers
 from streamweir.codec.opaque_values import without_opaque
+from streamweir.codec.stamped_template import LONG_TEXT, StampedTemplate
 from streamweir.events import (
     Content,
     Error,
@@ -43,9 +44,6 @@ from streamweir.translation.report import not_understood_error, unsupported_warn
 
 __all__ = ["StreamWriter"]
 
-
-_LONG: Final = 256 << 10
-"""The least characters of a text that is written in pieces."""
 
 _WHAT_ENCODERS_GIVE: Final = "an encoder gives a list of frames, each with bytes or text: [Frame('...')]"
 
@@ -97,6 +95,8 @@ class StreamWriter:
     _alike = 0
     _template: FrameTemplate | None = None
     """The frame template of texts like `_piece`; None after any other event."""
+    _stamped: StampedTemplate | None = None
+    """The template of texts like `_piece`, if the encoder has given one."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class StreamWriter:
         if self._may_fail_whole and self._is_held(event, stamp):
             return
         try:
-            if type(event) is Content and len(event.content) >= _LONG and self._write_long(event, stamp):
+            if type(event) is Content and len(event.content) >= LONG_TEXT and self._write_long(event, stamp):
                 return
             if self._writes_blocks and (block := self._encoder.sse_block(event, stamp)) is not None:
                 self._out.append(block)
@@ -193,33 +193,33 @@ class StreamWriter:
             raise
 
     def _write_long(self, event: Content | Thinking, stamp: Stamp) -> bool:
-        """Write a long text piece by piece; return False if it is not plain ASCII."""
+        """Write a long text by its template; return False if it has none, or is not plain ASCII."""
         text = event.content
         if not (self._writes_blocks and text.isascii() and event.with_text(text) == event):
             return False
         template = self._encoder.text_template(event, stamp)
-        numbers = self._encoder.template_numbers(event, (text,), stamp)
-        if template is None or numbers is None:
+        if template is None:
             return False
-        self._out.append(template.write_long(text, numbers))
+        self._out.append(template.write((text,), stamp))
         return True
 
     def write_run(self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp) -> None:
         """Write texts; the first one is encoded, and the others are filled into its frame."""
-        template = self._template
-        if template is None or event is not self._piece:
+        if event is not self._piece:
             self._begin_run(event, texts, stamp)
             return
         own = self._own(stamp) if self.added else stamp
-        if template.values is not None and len(texts) == 1:
-            written = template.write_one(texts[0], own)
-        elif (numbers := self._encoder.template_numbers(event, texts, own)) is not None:
-            if self._notes_texts:
-                self._encoder.texts_written(event, texts)
-            written = template.write(texts, numbers)
-        else:
+        if self._stamped is not None:
+            self._out.append(self._stamped.write(texts, own))
+            return
+        template = self._template
+        numbers = None if template is None else self._encoder.template_numbers(event, texts, own)
+        if template is None or numbers is None:
             self._begin_run(event, texts, stamp)
             return
+        if self._notes_texts:
+            self._encoder.texts_written(event, texts)
+        written = template.write(texts, numbers)
         if self._only_appends and type(event) is Content:
             (self._texts or self._begin_texts()).note(event, texts)
         self._out.append(written)
@@ -228,10 +228,10 @@ class StreamWriter:
         """Write texts that have no template yet, or whose position in a stored run is in their id."""
         self._may_fail_whole = False
         own = self._own(stamp) if self.added else stamp
-        template = self._encoder.text_template(event, own) if self._writes_blocks else None
-        if template is not None and template.values is not None and len(texts[0]) < _LONG:
-            self._piece, self._template = event, template
-            self.write_run(event, texts, stamp)
+        self._stamped = stamped = self._encoder.text_template(event, own) if self._writes_blocks else None
+        if stamped is not None:
+            self._piece = event
+            self._out.append(stamped.write(texts, own))
             return
         is_first = event is not self._piece
         if is_first and len(texts) > 1 and type(self._encoder).text_template is Encoder.text_template:
@@ -244,11 +244,7 @@ class StreamWriter:
         if numbers is not None and self.run is not None:
             numbers = {**numbers, POSITION: (stamp.sequence, 1)}
         if is_first or numbers is None:
-            is_long = len(texts) == 1 and len(texts[0]) >= _LONG
-            if is_long and self._write_long(event.with_text(texts[0]), own):
-                return
-            self._piece, self._alike = event, 0
-            self._template = None if numbers is None else template
+            self._piece, self._alike, self._template = event, 0, None
         if self._template is not None and numbers is not None:
             if self._notes_texts:
                 self._encoder.texts_written(event, texts)

@@ -18,9 +18,11 @@ from streams import small_pieces
 from streamweir import Translator
 from streamweir.codec.base import Decoder, Encoder
 from streamweir.codec.current_template import MessageTemplates
+from streamweir.codec.decimals import decimals
 from streamweir.codec.frame_template import FrameTemplate
 from streamweir.codec.message_template import MessageTemplate, TextFields
 from streamweir.codec.registry import process_dialects
+from streamweir.codec.stamped_template import LONG_TEXT, StampedTemplate
 from streamweir.dialects.legacy.decode import LegacyDecoder
 from streamweir.dialects.legacy.encode import LegacyEncoder
 from streamweir.dialects.standard.decode import StandardDecoder
@@ -554,6 +556,32 @@ def test_frame_template_equals_the_encoder(texts: list[str], first: str) -> None
         assert form.write(texts, numbers) == expected
         assert form.write(texts[:1], numbers) == frame(texts[0], 4)
     assert FrameTemplate.of(frame(first, 4), first, {"at": (7, 0)}) is None  # the id counts as something
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=30), st.sampled_from([0, 4, 1000, 1020, 5000]))
+def test_stamped_template_equals_the_encoder(texts: list[str], first: int) -> None:
+    def block(text: str, number: int) -> bytes:
+        value = {"content": text, "at": 7, "sequence": number, "%b": "%"}
+        return b"id: %d\ndata: %b\n\n" % (number, write_json(value))
+
+    template = StampedTemplate(b'\ndata: {"content":', b',"at":', b',"sequence":', b',"%b":"%"}\n\n')
+    expected = b"".join(block(text, number) for number, text in enumerate(texts, first))
+    assert template.write(texts, Stamp("r", first, 7)) == expected
+
+
+def test_stamped_template_with_a_long_text_equals_the_encoder() -> None:
+    template = StampedTemplate(b"\ndata: [", b",", b",", b"]\n\n")
+    for letter in ("a", '"', "\n", "é", "\u2028"):
+        text = letter * LONG_TEXT
+        expected = b"id: 3\ndata: [%b,7,3]\n\n" % write_json(text)
+        assert template.write([text], Stamp("r", 3, 7)) == expected
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("first", [0, 1021, 1022, 1024, 7000])
+def test_decimals_are_the_decimal_text_of_the_numbers(first: int, step: int) -> None:
+    assert decimals(first, step, 2) == [b"%d" % first, b"%d" % (first + step)]
+    assert decimals(first, step, 3)[2] == b"%d" % (first + 2 * step)
 
 
 BY_FORM = [

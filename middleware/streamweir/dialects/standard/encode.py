@@ -9,6 +9,7 @@ from streamweir.codec.base import Encoder
 from streamweir.codec.completion import COMPLETION
 from streamweir.codec.frame_template import MESSAGE_ID, FrameTemplate, Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION
+from streamweir.codec.stamped_template import StampedTemplate
 from streamweir.dialects.standard.encode_first_version import in_first_version
 from streamweir.events import (
     EVENT_TYPES,
@@ -51,20 +52,18 @@ _REMEMBERED: Final = 1024
 """The most bytes of metadata that are remembered."""
 
 _EMPTY_TEXT: Final = b'{"content":""'
-_TEXT: Final = b'id: %%d\ndata: %b{"content":%%b%b,"timestamp":%%d,"sequence":%%d%b\n\n'
-_PLAIN_TEXT: Final = _TEXT.replace(b"%%", b"%%%%") % (
-    _STARTS[Content],
-    b'},"metadata":{"request_id":%b',
-    b"%b",
+_TEXT_BEGIN: Final = b'\ndata: %b{"content":'
+_PLAIN_BEGIN: Final = _TEXT_BEGIN % _STARTS[Content]
+"""The bytes between the id of a block and its text: of any text, and of a text without other data."""
+_BEFORE_TIME: Final = b'%b},"metadata":{"request_id":%b,"timestamp":'
+_BEFORE_SEQUENCE: Final = b',"sequence":'
+_THOUGHT: Final = (
+    b'id: %%d\ndata: %b{"content":%%b%b},"metadata":{"request_id":%b,"timestamp":%%d,"sequence":%%d%b\n\n'
 )
-"""The form of the block of a text without other data; filled in with the request id and the end, it is a
-template.
+_THOUGHT_VALUES: Final = ("sequence", None, "timestamp", "sequence", MESSAGE_ID)
+"""The values that change in the block of a thought that is a message of its own, in their order; None is the
+text.
 """
-_TEXT_NUMBERS: Final = ("sequence", None, "timestamp", "sequence")
-"""The values that change in the block of a text, in their order; None is the text."""
-
-_THOUGHT_VALUES: Final = (*_TEXT_NUMBERS, MESSAGE_ID)
-"""The values that change in the block of a thought that is a message of its own."""
 _MARK: Final = "\0id"
 """The text that replaces the id of a message in metadata; it shows the place of the id."""
 _WRITTEN_MARK: Final = write_json(_MARK)
@@ -105,7 +104,7 @@ class StandardEncoder(Encoder):
     _meta: Meta | None = None
     """The metadata of an earlier event; `_end` is the last part of the JSON of events with it."""
     _end = b""
-    _template: FrameTemplate | None = None
+    _template: StampedTemplate | None = None
     """The template of the latest plain text; `_text_meta` is its metadata."""
     _text_meta: Meta | None = None
     _thought: Thinking | None = None
@@ -148,24 +147,24 @@ class StandardEncoder(Encoder):
         end = self._end_of(event, event.meta) if event.meta else b"}}"
         return _BLOCK % (place, _STARTS[kind], data, written_id, stamp.timestamp, place, end)
 
-    def text_template(self, event: Content | Thinking, stamp: Stamp) -> FrameTemplate | None:
-        """Return the template of a text, with its sequence, the text, the time, and the sequence again."""
+    def text_template(self, event: Content | Thinking, stamp: Stamp) -> StampedTemplate | None:
+        """Return the template of a text. The last one of a text without other data is remembered."""
         if self.options:
             return None
         is_plain = type(event) is Content and event.format is None and event.channel is None
-        kept = self._template
-        if is_plain and kept and event.meta is self._text_meta and stamp.request_id is self._request_id:
-            return kept
-        written_id = self._id_text if stamp.request_id is self._request_id else self._written_id(stamp)
-        written_id = written_id.replace(b"%", b"%%")
-        end = self._end_of(event, event.meta).replace(b"%", b"%%") if event.meta else b"}}"
-        if is_plain:
-            self._text_meta = event.meta
-            self._template = FrameTemplate(_PLAIN_TEXT % (written_id, end), _TEXT_NUMBERS, _values_of)
+        is_same_id = stamp.request_id is self._request_id
+        if is_plain and is_same_id and event.meta is self._text_meta and self._template is not None:
             return self._template
-        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :].replace(b"%", b"%%")
-        begin = b'%b,"metadata":{"request_id":%b' % (fields, written_id)
-        return FrameTemplate(_TEXT % (_STARTS[type(event)], begin, end), _TEXT_NUMBERS, _values_of)
+        written_id = self._id_text if is_same_id else self._written_id(stamp)
+        end = self._end_of(event, event.meta) + b"\n\n" if event.meta else b"}}\n\n"
+        if is_plain:
+            before_time = _BEFORE_TIME % (b"", written_id)
+            self._template = StampedTemplate(_PLAIN_BEGIN, before_time, _BEFORE_SEQUENCE, end)
+            self._text_meta = event.meta
+            return self._template
+        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) : -1]
+        begin = _TEXT_BEGIN % _STARTS[type(event)]
+        return StampedTemplate(begin, _BEFORE_TIME % (fields, written_id), _BEFORE_SEQUENCE, end)
 
     def thought_template(self, event: Thinking, stamp: Stamp) -> FrameTemplate | None:
         """Return the template of a thought: that of a text, with the id in the metadata of the upstream."""
@@ -178,10 +177,10 @@ class StandardEncoder(Encoder):
         metadata = write_json({**meta, "message_id": _MARK})[1:].replace(b"%", b"%%")
         if metadata.count(_WRITTEN_MARK) != 1:
             return None
-        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) :].replace(b"%", b"%%")
-        begin = b'%b,"metadata":{"request_id":%b' % (fields, written_id.replace(b"%", b"%%"))
+        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) : -1].replace(b"%", b"%%")
         end = b",%b}" % metadata.replace(_WRITTEN_MARK, b"%b")
-        self._thoughts = FrameTemplate(_TEXT % (_STARTS[Thinking], begin, end), _THOUGHT_VALUES)
+        template = _THOUGHT % (_STARTS[Thinking], fields, written_id.replace(b"%", b"%%"), end)
+        self._thoughts = FrameTemplate(template, _THOUGHT_VALUES)
         self._thought, self._thought_id = event, written_id
         return self._thoughts
 
@@ -219,11 +218,6 @@ class StandardEncoder(Encoder):
         """Return the sequence, which increases, and the timestamp of the read."""
         del event, texts
         return {"sequence": (stamp.sequence, 1), "timestamp": (stamp.timestamp, 0)}
-
-
-def _values_of(text: bytes, stamp: Stamp) -> tuple[bytes | int, ...]:
-    """Return the values of `_TEXT_NUMBERS` for a text."""
-    return stamp.sequence, text, stamp.timestamp, stamp.sequence
 
 
 def _is_usual(event: SessionStart, stamp: Stamp) -> bool:

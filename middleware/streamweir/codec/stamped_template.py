@@ -1,0 +1,100 @@
+"""Writes texts whose SSE blocks differ only in the text and in the numbers of their stamps.
+
+    id: 7                                                       the sequence, from here on with what follows
+    data: {"type":"content","data":{"content":"Hel"             begin, text
+    },"metadata":{"request_id":"r","timestamp":1790000000000    before_time, time
+    ,"sequence":7                                               before_sequence, sequence
+    }}                                                          end
+
+An encoder that knows all this before the first text returns such a template from `Encoder.text_template`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Final
+
+import msgspec
+
+from streamweir.codec.decimals import decimals
+from streamweir.events import Stamp
+from streamweir.jsontext import one_line, write_json
+
+__all__ = ["LONG_TEXT", "StampedTemplate"]
+
+LONG_TEXT: Final = 256 << 10
+"""The least characters of a text that is written in pieces."""
+
+_NUL: Final = b"\0"
+_PIECE: Final = 64 << 10
+"""The number of characters of a long text that are written in one step."""
+
+_string: Final = msgspec.json.Encoder().encode
+_lines: Final = msgspec.json.Encoder().encode_lines
+"""Writes several strings in one call, each as `write_json` does. Texts of a template are valid."""
+
+
+class StampedTemplate:
+    """The block of a text, with places for the text and for the numbers of its stamp.
+
+    Args:
+        begin: the bytes between the id of the block and the text.
+        before_time: the bytes between the text and the time.
+        before_sequence: the bytes between the time and the sequence number.
+        end: the bytes behind the sequence number.
+    """
+
+    __slots__ = ("_before_sequence", "_before_time", "_begin", "_end")
+
+    def __init__(self, begin: bytes, before_time: bytes, before_sequence: bytes, end: bytes) -> None:
+        self._begin = begin
+        self._before_time = before_time
+        self._before_sequence = before_sequence
+        self._end = end
+
+    def write(self, texts: Sequence[str], stamp: Stamp) -> bytes:
+        """Return the blocks of texts; each has the next sequence number, the first one that of the stamp."""
+        if len(texts) == 1:
+            text = texts[0]
+            if len(text) >= LONG_TEXT and text.isascii():
+                return self._long_block(text, stamp)
+            json = _string(text)
+            return self._block(json if json.isascii() else one_line(json), stamp)
+        lines = _lines(texts)
+        written = (lines if lines.isascii() else one_line(lines))[:-1].split(b"\n")
+        numbers = decimals(stamp.sequence, 1, len(written))
+        behind = b"%b%d%b" % (self._before_time, stamp.timestamp, self._before_sequence)
+        blocks = [self._end + b"id: ", b"", self._begin, b"", behind, b""] * len(written)
+        blocks[1::6] = blocks[5::6] = numbers
+        blocks[3::6] = written
+        blocks[0] = b"id: "
+        blocks.append(self._end)
+        return b"".join(blocks)
+
+    def _long_block(self, text: str, stamp: Stamp) -> bytes:
+        """Return the block of a long text in ASCII. No other buffer as large as the text is made."""
+        begin, _, end = self._block(_NUL, stamp).partition(_NUL)  # JSON text holds none
+        block = BytesIO()
+        block.seek(len(begin) + len(text) + len(end) + 1)  # a buffer that grows is copied
+        block.write(_NUL)
+        block.seek(0)
+        block.write(begin + b'"')
+        for at in range(0, len(text), _PIECE):
+            block.write(memoryview(write_json(text[at : at + _PIECE]))[1:-1])
+        block.write(b'"' + end)
+        return block.getvalue()
+
+    def _block(self, text: bytes, stamp: Stamp) -> bytes:
+        """Return the block of a text, which is given as JSON."""
+        sequence = stamp.sequence
+        return b"id: %d%b%b%b%d%b%d%b" % (
+            sequence,
+            self._begin,
+            text,
+            self._before_time,
+            stamp.timestamp,
+            self._before_sequence,
+            sequence,
+            self._end,
+        )
