@@ -5,12 +5,12 @@ Source: the request contract, sections 2 and 3 (`standard`, `legacy`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
 from streamweir.requests.canonical import PARAMETERS, Answer, Message, Part, Request, Tool
 from streamweir.requests.content import parts_of
-from streamweir.requests.fields import Fields
+from streamweir.requests.fields import FieldReaders, Fields
 from streamweir.requests.media import file_part
 from streamweir.requests.messages import last_user_index, made_message, read_messages, text_of_message
 from streamweir.requests.old_names import INPUTS, MESSAGES, THREADS
@@ -32,6 +32,8 @@ __all__ = [
 _ACTIONS: Final = ("submit", "cancel", "approve", "reject")
 _CHOICES: Final = ("auto", "none", "required")
 _FILES: Final = ("files", "attachments")
+_INPUTS: Final = ("inputs",)
+_ALL_INPUTS: Final = (*_INPUTS, *INPUTS)
 
 
 def read_fields(fields: Fields, *, takes_old_names: bool = False) -> Request:
@@ -42,18 +44,29 @@ def read_fields(fields: Fields, *, takes_old_names: bool = False) -> Request:
         takes_old_names: the old names of `message`, `thread_id` and `inputs` are read too.
     """
     given = fields.value
-    messages, text, thread_id = read_messages(fields), fields.text("message"), fields.text("thread_id")
+    messages = read_messages(fields)
+    text = fields.text("message") if "message" in given else None
+    thread_id = fields.text("thread_id") if "thread_id" in given else None
     if takes_old_names and not _OLD_NAMES.isdisjoint(given):
         text = text or _first_text(fields, MESSAGES)
         thread_id = thread_id or next(filter(None, map(fields.text, THREADS)), None)
-    add_message(messages, text)
+    if text:
+        add_message(messages, text)
+    request: dict[str, Any] = {"messages": messages}
+    if thread_id:
+        request["thread_id"] = thread_id
     if _OTHERS.isdisjoint(given):
-        return {"messages": messages, "thread_id": thread_id} if thread_id else {"messages": messages}
-    for name in _FILES:
-        if name in given:
+        return cast("Request", request)
+    if not _FILES_AND_INPUTS.isdisjoint(given):
+        for name in filter(given.__contains__, _FILES):
             add_files(messages, [*read_files(fields, name)])
-    inputs = _merged(fields, ("inputs", *INPUTS) if takes_old_names else ("inputs",))
-    return made_request(messages=messages, thread_id=thread_id, inputs=inputs, **fields.present(_READERS))
+        if inputs := _merged(fields, _ALL_INPUTS if takes_old_names else _INPUTS):
+            request["inputs"] = inputs
+    others = fields.present(_READERS)
+    if not all(others.values()):
+        others = {name: value for name, value in others.items() if value or value == 0}
+    request.update(others)
+    return cast("Request", request)
 
 
 def made_request(**fields: Any) -> Request:
@@ -199,9 +212,8 @@ def _first_text(fields: Fields, names: Sequence[str]) -> str | None:
 
 def _merged(fields: Fields, names: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in reversed(names):
-        if name in fields.value:
-            found |= fields.mapping(name) or {}
+    for name in filter(fields.value.__contains__, reversed(names)):
+        found |= fields.mapping(name) or {}
     return found
 
 
@@ -212,27 +224,30 @@ def _context(fields: Fields, name: str) -> list[dict[str, str]]:
     ]
 
 
-_READERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
-    "run_id": Fields.text,
-    "user": Fields.text,
-    "model": Fields.text,
-    "tools": read_tools,
-    "tool_choice": lambda fields, _: read_tool_choice(fields),
-    "resume": lambda fields, _: read_answers(fields),
-    "state": Fields.get,
-    "context": _context,
-    "parameters": lambda fields, name: read_parameters(fields.within(name)),
-    "response_format": Fields.mapping,
-    "metadata": Fields.mapping,
-    "stream": Fields.boolean,
-    "extra": Fields.mapping,
-}
+_READERS: Final = FieldReaders(
+    {
+        "run_id": Fields.text,
+        "user": Fields.text,
+        "model": Fields.text,
+        "tools": read_tools,
+        "tool_choice": lambda fields, _: read_tool_choice(fields),
+        "resume": lambda fields, _: read_answers(fields),
+        "state": Fields.get,
+        "context": _context,
+        "parameters": lambda fields, name: read_parameters(fields.within(name)),
+        "response_format": Fields.mapping,
+        "metadata": Fields.mapping,
+        "stream": Fields.boolean,
+        "extra": Fields.mapping,
+    }
+)
 """The readers of fields that have one name and one form in all bodies."""
 
 _OLD_NAMES: Final = frozenset((*MESSAGES, *THREADS))
-_OTHERS: Final = frozenset((*_READERS, *_FILES, "inputs", *INPUTS))
+_FILES_AND_INPUTS: Final = frozenset((*_FILES, *_ALL_INPUTS))
+_OTHERS: Final = _READERS.names | _FILES_AND_INPUTS
 """The names of all fields but the message and the thread: most bodies have none of them."""
 
-_PARAMETERS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
-    name: Fields.texts if name == "stop" else Fields.number for name in PARAMETERS
-}
+_PARAMETERS: Final = FieldReaders(
+    {name: Fields.texts if name == "stop" else Fields.number for name in PARAMETERS}
+)

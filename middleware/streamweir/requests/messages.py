@@ -13,7 +13,7 @@ from streamweir.requests.call_arguments import made_call
 from streamweir.requests.canonical import FILE_TYPES, ROLES, Message, Part, ToolCall
 from streamweir.requests.content import content_of
 from streamweir.requests.errors import RequestError
-from streamweir.requests.fields import MAX_ITEMS, Fields, one_of
+from streamweir.requests.fields import MAX_ITEMS, FieldReaders, Fields, one_of
 from streamweir.requests.media import file_part
 from streamweir.requests.opaque_values import read_opaque
 from streamweir.requests.turn_content import reasoning_part
@@ -38,14 +38,8 @@ _LEFT_OUT: Final = frozenset({"reasoning", "tool_call", "thinking", "redacted_th
 """The types of parts skipped without an error; in messages of the assistant some of them are read."""
 
 _KNOWN_PARTS: Final = ("text", *FILE_TYPES, "image_url", "input_audio")
+_ROLE_AND_CONTENT: Final = 2
 _ALIASES: Final[Mapping[str, str]] = {"developer": "system"}
-
-
-def read_messages(fields: Fields) -> list[Message]:
-    """Return the messages in the field `messages`; each may be canonical or OpenAI's."""
-    if "messages" not in fields.value:
-        return []
-    return [read_message(item) for item in fields.objects("messages")]
 
 
 def read_message(fields: Fields) -> Message:
@@ -57,6 +51,29 @@ def read_message(fields: Fields) -> Message:
     content = read_content(fields, _read_turn_part if role == "assistant" else read_part)
     known = _with_known_places(content, others.get("tool_calls", ()))
     return made_message(_ALIASES.get(role, role), known, **others)
+
+
+def read_messages(fields: Fields, read: Callable[[Fields], Message] = read_message) -> list[Message]:
+    """Return the messages in the field `messages`; each may be canonical or OpenAI's.
+
+    Args:
+        fields: the body.
+        read: returns a message; not called for a message that has only a role and a text.
+    """
+    if "messages" not in fields.value:
+        return []
+    return [
+        _plain_message(item) or read(fields.item("messages", index, item))
+        for index, item in enumerate(fields.sequence("messages"))
+    ]
+
+
+def _plain_message(item: Any) -> Message | None:
+    """Return a message that has a role of the contract and a text, and no more; None for others."""
+    if type(item) is not dict or len(item) != _ROLE_AND_CONTENT:
+        return None
+    role, content = item.get("role"), item.get("content")
+    return {"role": role, "content": content} if type(content) is str and role in ROLES else None
 
 
 def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str | list[Part] | None:
@@ -128,7 +145,8 @@ def check_count(messages: Sequence[Message], names: Mapping[str, str]) -> None:
     """
     parts = 0
     for message in messages:
-        if isinstance(content := message.get("content"), list):
+        content = message.get("content")
+        if type(content) is not str and isinstance(content, list):  # most contents are texts
             parts += len(content)
     if len(messages) > MAX_ITEMS or parts > MAX_ITEMS:
         name = names.get("messages", "messages")
@@ -258,11 +276,13 @@ def _held(fields: Fields, part: Part) -> Part:
     return part
 
 
-_FIELDS: Final[Mapping[str, Callable[[Fields, str], Any]]] = {
-    "id": Fields.text,
-    "name": Fields.text,
-    "tool_calls": _calls,
-    "tool_call_id": Fields.text,
-    "is_error": Fields.boolean,
-}
+_FIELDS: Final = FieldReaders(
+    {
+        "id": Fields.text,
+        "name": Fields.text,
+        "tool_calls": _calls,
+        "tool_call_id": Fields.text,
+        "is_error": Fields.boolean,
+    }
+)
 """The readers of a message's fields other than role and content, in the order in which they are written."""

@@ -28,6 +28,7 @@ from streamweir.requests.content import content_of
 from streamweir.requests.fields import Fields
 from streamweir.requests.kept_message import kept_fields
 from streamweir.requests.media import data_url, media_type_of
+from streamweir.requests.messages import read_messages
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.written import without_absent
 
@@ -44,7 +45,7 @@ def read_chat(fields: Fields) -> Request:
     if most is not None:
         parameters["max_tokens"] = most
     return made_request(
-        messages=[read_chat_message(item) for item in fields.objects("messages")],
+        messages=read_messages(fields, read_chat_message),
         user=fields.text("user"),
         model=fields.text("model"),
         tools=read_tools(fields),

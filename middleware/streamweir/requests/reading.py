@@ -96,7 +96,8 @@ def read_canonical(reader: RequestReader, body: Mapping[str, Any]) -> Request:
     check_count(messages, reader.field_names)
     at = last_user_index(messages)
     if at is not None and (text := text_of_message(messages[at])):
-        request["message"] = text
+        request.pop("message", None)
+        request = {"messages": messages, "message": text, **request}
     if reader.keeps_extra and (rest := fields.rest()):
         request["extra"] = {**request.get("extra", {}), **rest}
     if not request.get("message") and reader.asks_by_inputs.isdisjoint(request.get("inputs", ())):
