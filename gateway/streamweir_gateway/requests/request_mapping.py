@@ -5,48 +5,42 @@ Source: the request contract, sections 1 and 3 to 6.
 
 from __future__ import annotations
 
-import itertools
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
-from streamweir.codec.answer_ids import answer_id, new_answer_secret
-from streamweir.codec.dialect import Dialect
+from streamweir.codec.answer_ids import new_answer_secret
 from streamweir.codec.dialects import Dialects
 from streamweir.http.client_body import client_body
 from streamweir.request_id import session_id_of
 from streamweir.requests.canonical import Request
 from streamweir.requests.errors import RequestError
 from streamweir.requests.reading import read_canonical
-from streamweir.requests.sides import RequestReader, RequestWriter
+from streamweir.requests.sides import RequestWriter
 from streamweir.requests.templates import Tree, compile_request, compile_tree, overlay_root
 from streamweir.requests.unknown_answer import unknown_answer
-from streamweir.requests.writing import Target, of_new_conversation, plan_request, upstream_thread
+from streamweir.requests.writing import Target, plan_request, upstream_thread
 from streamweir.requests.written import NOTHING
 from streamweir_gateway.config import EndpointConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.requests.asked_upstream import AskedUpstream
 from streamweir_gateway.requests.body_type import check_body_type
+from streamweir_gateway.requests.client_request import ClientRequest
 from streamweir_gateway.requests.conversation import Conversation
-from streamweir_gateway.requests.conversation_tap import Asking, ConversationTap
+from streamweir_gateway.requests.conversation_tap import ConversationTap
 from streamweir_gateway.requests.conversations import Conversations
 from streamweir_gateway.requests.dropped_parameters import DroppedParameters
-from streamweir_gateway.requests.kept_answers import unasked_answers, user_digests, with_kept_answers
+from streamweir_gateway.requests.kept_answers import unasked_answers, with_kept_answers
 from streamweir_gateway.requests.kept_history import KeptHistory
 from streamweir_gateway.requests.loaded_conversation import load_conversation
 from streamweir_gateway.requests.offers import Offer
 from streamweir_gateway.requests.template_names import TemplateNames, found_sound
 from streamweir_gateway.requests.threads_of_request import with_history
-from streamweir_gateway.turns.found_turns import Restored
 from streamweir_gateway.turns.kept_turns import KeptTurns
 from streamweir_gateway.turns.turn_names import TurnOwner
-from streamweir_gateway.turns.turn_recorder import TurnRecorder
 from streamweir_gateway.turns.turns_of_request import TurnsOfRequest
-from streamweir_gateway.turns.unproven_reasoning import without_unproven_reasoning
 
 __all__ = ["RequestMapping", "request_mapping"]
 
@@ -195,8 +189,11 @@ class _Mapped(RequestMapping):
         if turns.may_be_kept:
             await turns.find(self._turns)
         around = NOTHING if self._overlay is None else self._names.around(body, incoming)
-        writing = _Writing(request, protocol, reader, conversation, incoming, around, self._new_id(), turns)
+        writing = ClientRequest(
+            request, protocol, reader, conversation, incoming, around, self._new_id(), turns
+        )
         if len(destinations) > 1:
+            writing.has_several_upstreams = True
             writing.has_several_dialects = len({target.dialect.name for target in destinations}) > 1
             destinations = _in_order(destinations, conversation, turns)
         if unknown and (unasked := unasked_answers(unknown, request)):
@@ -216,7 +213,7 @@ class _Mapped(RequestMapping):
         writers = [destination.dialect.request_writer for destination in destinations]
         return new_answer_secret() if all(writer and writer.answers for writer in writers) else None
 
-    def _written(self, writing: _Writing, destinations: Iterable[_Upstream]) -> dict[_Upstream, Offer]:
+    def _written(self, writing: ClientRequest, destinations: Iterable[_Upstream]) -> dict[_Upstream, Offer]:
         """Return the offer for each upstream that can take the client's request.
 
         Raises:
@@ -233,7 +230,7 @@ class _Mapped(RequestMapping):
             raise problem.for_client(writing.reader.field_names)
         return found
 
-    def _offer(self, writing: _Writing, destination: AskedUpstream) -> Offer:
+    def _offer(self, writing: ClientRequest, destination: AskedUpstream) -> Offer:
         dialect, path = destination.dialect, destination.path(writing.incoming)
         writer = dialect.request_writer
         assert writer is not None, "an upstream that cannot be written to is refused"
@@ -250,7 +247,8 @@ class _Mapped(RequestMapping):
         if self._overlay is not None:
             target = target._replace(overlay=self._overlay_of(self._overlay, writing.around))
         extra = request.get("extra", NOTHING) if same else NOTHING
-        plan = plan_request(request, target, extra=extra, new_id=writing.ids().__next__)
+        new_id = writing.ids().__next__ if writing.has_several_upstreams else writing.new_id
+        plan = plan_request(request, target, extra=extra, new_id=new_id)
         if plan.unused and self._dropped is not None:
             self._dropped.report(writing.incoming.answers, dialect.name, plan.unused)
         tap = self._tap(writing, request, destination, writer)
@@ -269,15 +267,16 @@ class _Mapped(RequestMapping):
         return lambda request: tree.overlay(overlay_root(request, around))
 
     def _tap(
-        self, writing: _Writing, request: Request, destination: AskedUpstream, writer: RequestWriter
+        self, writing: ClientRequest, request: Request, destination: AskedUpstream, writer: RequestWriter
     ) -> ConversationTap | None:
         if self._conversations is None:
             return None
+        thread_id = request.get("thread_id")
         tap = ConversationTap(
             self._conversations,
             writing.asking(keeps_questions=writer.answers),
             destination.identity,
-            upstream_thread(request.get("thread_id"), writer.threads),
+            upstream_thread(thread_id, writer.threads) if thread_id else None,
             session_id_of(writing.incoming.request_id),
             writer.answers,
         )
@@ -294,85 +293,6 @@ def _in_order(
     if begun := [target for target in destinations if target.identity == begun_by]:
         return begun
     return sorted(destinations, key=lambda target: not turns.is_of_latest(target.identity, target.dialect))
-
-
-class _Writing(msgspec.Struct, eq=False):
-    """One request of a client, while it is written for one or several upstreams."""
-
-    request: Request
-    protocol: Dialect
-    reader: RequestReader
-    conversation: Conversation | None
-    incoming: Incoming
-    around: Mapping[str, Any]
-    new_id: Callable[[], str]
-    turns: TurnsOfRequest
-    unknown_answer: RequestError | None = None
-    """The error for upstreams that cannot know the answered question; None if all can know it."""
-
-    has_several_dialects: bool = False
-    """Whether the upstreams speak several dialects. Thoughts of one dialect must not reach another."""
-
-    _ids: list[str] = []
-    """The ids that `new_id` has returned."""
-
-    @property
-    def thread(self) -> str | None:
-        """The client's name for the conversation; None: the client will learn it; empty: it has no name."""
-        named = self.request.get("thread_id") if self.reader.has_own_threads else None
-        return "" if named is None and self.reader.answers_by_message else named
-
-    @property
-    def ends_with_turn(self) -> bool:
-        """Whether the last message is the assistant's, which an answer may continue."""
-        return [message["role"] for message in self.request.get("messages", [])[-1:]] == ["assistant"]
-
-    def asking(self, *, keeps_questions: bool) -> Asking:
-        """Return the facts about the request that decide how questions in the answer are kept.
-
-        Args:
-            keeps_questions: False: no question will be kept, so only the conversation is named.
-        """
-        incoming, secret = self.incoming, self.incoming.names.secret
-        if not keeps_questions:
-            return Asking(incoming.key, self.thread)
-        digests = user_digests(self.request.get("messages", [])[-1:])
-        make = self._call_id if secret is None else partial(answer_id, secret)
-        return Asking(incoming.key, self.thread, secret, digests[0] if digests else None, make)
-
-    def _call_id(self, tool_id: str) -> str:
-        return self.protocol.client_call_id(tool_id, self.incoming.request_id)
-
-    def recorders(self, destination: AskedUpstream) -> Callable[[], TurnRecorder] | None:
-        """Return the function that makes the recorder of an answer; None if turns are not stored."""
-        return self.turns.recorders(destination.identity, destination.dialect, self._call_id)
-
-    def for_upstream(self, destination: AskedUpstream, writer: RequestWriter) -> Restored:
-        """Return the request with the upstream's name for the conversation and the upstream's own turns.
-
-        If client and upstream both make ids, the upstream does not know the client's id. A client whose
-        protocol has no conversations may still answer a question asked within an upstream's conversation.
-        """
-        found = of_new_conversation(self.request, self.reader, writer)
-        known = self.conversation
-        if (
-            known is not None
-            and known.thread_id
-            and known.upstream == destination.identity
-            and not found.get("thread_id")
-        ):
-            found = cast("Request", {**found, "thread_id": known.thread_id})
-        restored = self.turns.put_back(found, destination.identity, destination.dialect)
-        if not self.has_several_dialects:
-            return restored
-        return replace(restored, request=without_unproven_reasoning(restored.request))
-
-    def ids(self) -> Iterator[str]:
-        """Yield new ids, the same for each upstream."""
-        for index in itertools.count():
-            if index == len(self._ids):
-                self._ids.append(self.new_id())
-            yield self._ids[index]
 
 
 class _Templated(RequestMapping):

@@ -21,15 +21,15 @@ class KeptAnswer:
     Args:
         offer: the request that is answered.
         stream: translates the answer.
+        shared: the tap that shares the conversation with replicas; None without replicas.
     """
 
     __slots__ = ("_conversation", "_recorder", "_settling", "_stream", "holds_end")
 
-    def __init__(self, offer: Offer, stream: StreamNormalizer) -> None:
+    def __init__(self, offer: Offer, stream: StreamNormalizer, shared: ConversationTap | None) -> None:
         self.holds_end = bool(offer.taps)
         self._stream = stream
         self._recorder = _open_recorder(offer, stream)
-        shared = _shared(offer)
         self._settling: list[ConversationTap | Settling] = [] if shared is None else [shared]
         self._settling += (tap for tap in offer.taps if isinstance(tap, Settling))
         self._conversation = shared
@@ -75,15 +75,11 @@ class KeptAnswer:
 
 def kept_answer(offer: Offer, stream: StreamNormalizer) -> KeptAnswer | None:
     """Return the object that stores `stream`, the answer to `offer`; None if nothing of it is stored."""
-    if offer.new_recorder is None and not offer.taps and _shared(offer) is None:
-        return None
-    return KeptAnswer(offer, stream)
-
-
-def _shared(offer: Offer) -> ConversationTap | None:
-    """Return the tap that shares the conversation with replicas; None without replicas."""
     tap = offer.tap
-    return tap if tap is not None and tap.is_shared else None
+    shared = tap if tap is not None and tap.is_shared else None
+    if offer.new_recorder is None and not offer.taps and shared is None:
+        return None
+    return KeptAnswer(offer, stream, shared)
 
 
 def _open_recorder(offer: Offer, stream: StreamNormalizer) -> TurnRecorder | None:

@@ -62,9 +62,12 @@ def read_messages(fields: Fields, read: Callable[[Fields], Message] = read_messa
     """
     if "messages" not in fields.value:
         return []
+    items = fields.sequence("messages")
+    found = [*map(_plain_message, items)]
+    if None not in found:  # nearly always
+        return cast("list[Message]", found)
     return [
-        _plain_message(item) or read(fields.item("messages", index, item))
-        for index, item in enumerate(fields.sequence("messages"))
+        message or read(fields.item("messages", index, items[index])) for index, message in enumerate(found)
     ]
 
 

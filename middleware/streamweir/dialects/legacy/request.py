@@ -5,7 +5,7 @@ Source: the request contract, sections 3 and 4.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from streamweir.requests.canonical import Request
 from streamweir.requests.canonical_reader import read_fields
@@ -13,7 +13,7 @@ from streamweir.requests.fields import Fields
 from streamweir.requests.media import described_file
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
-from streamweir.requests.written import Written, without_absent
+from streamweir.requests.written import Written
 
 __all__ = ["READER", "WRITER"]
 
@@ -23,15 +23,18 @@ def _read(fields: Fields) -> Request:
 
 
 def _write(outgoing: Outgoing) -> Written:
-    body = without_absent(
-        message=outgoing.text,
-        thread_id=outgoing.thread_id,
-        inputs=outgoing.request.get("inputs"),
-        files=[*map(described_file, outgoing.files())],
-        user=outgoing.request.get("user"),
-        stream=True,
-    )
-    return Written({**outgoing.extra, **body})
+    request = outgoing.request
+    body: dict[str, Any] = {"message": outgoing.text}
+    if outgoing.thread_id is not None:
+        body["thread_id"] = outgoing.thread_id
+    if inputs := request.get("inputs"):
+        body["inputs"] = inputs
+    if files := outgoing.files():
+        body["files"] = [*map(described_file, files)]
+    if (user := request.get("user")) is not None:
+        body["user"] = user
+    body["stream"] = True
+    return Written({**outgoing.extra, **body} if outgoing.extra else body)
 
 
 READER: Final = RequestReader(_read, has_resume=True, sends_new_turns=True)
