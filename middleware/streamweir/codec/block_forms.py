@@ -19,15 +19,27 @@ import msgspec
 
 from streamweir.codec.json_pattern import MAY_BE_SPACE, JsonPattern
 
-__all__ = ["BLOCK_END", "STRICT_PLACES", "BlockForms", "block_expression", "message_expression", "object_in"]
+__all__ = [
+    "BLOCK_END",
+    "STRICT_PLACES",
+    "BlockForms",
+    "block_expression",
+    "message_expression",
+    "object_in",
+    "text_in",
+]
 
 BLOCK_END: Final = b"\n\n"
 _WORD: Final = r'"[ !#-\[\]-~]{0,256}+"'
 _FIELDS: Final = r"[ -\[\]-z|~]{0,160}+"
 _OBJECT: Final = rf"\{{{_FIELDS}(?:\{{{_FIELDS}\}}{_FIELDS}){{0,2}}+\}}"
 
-_NAMED: Final = re.compile(r"<([a-z_]+)=(word|word_or_null|object|mark)>")
+_PLAIN: Final = r"[ !#-\[\]-\xff]{0,1024}+"
+_TEXT: Final = rf'{_PLAIN}(?:\\["\\/bfnrt]{_PLAIN}){{0,64}}+'
+
+_NAMED: Final = re.compile(r"<([a-z_]+)=(word|word_or_null|text|object|mark)>")
 _object: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_text: Final = msgspec.json.Decoder(str).decode
 _BEGIN: Final = r"(?P<begin>(?:event: (?P<name>[\w.-]{1,64}+)\n)?+data: ?+)"
 _BEFORE: Final = r"(?:event: [\w.-]{1,64}+\n)?+data: ?+"
 
@@ -55,8 +67,8 @@ class BlockForms:
             `<name=word>` is a string whose value is the group `name` of the match, `<name=word_or_null>` such
             a string or null, `<name=object>` the JSON of an object, `<name=mark>` an empty group, and
             `<blanks>` any spaces. `<next>` is the end of a block and the beginning of another one: only one
-            of the messages of a kind may have events. Strings that are long, or hold more than printable
-            ASCII without escapes, do not match. No name occurs twice.
+            of the messages of a kind may have events. Words that are long, or hold more than printable ASCII
+            without escapes, do not match. No name occurs twice.
 
     Attributes:
         longest: the argument.
@@ -80,6 +92,14 @@ def object_in(group: bytes) -> dict[str, Any] | None:
     """Return the value of a group `<name=object>`; None if the message has to be decoded."""
     try:
         return _object(group)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def text_in(group: bytes) -> str | None:
+    """Return the value of a group `<name=text>`; None if the message has to be decoded."""
+    try:
+        return _text(b'"%b"' % group)
     except (msgspec.MsgspecError, ValueError):
         return None
 
@@ -119,5 +139,7 @@ def _named(found: re.Match[str]) -> str:
         return f"(?P<{name}>)"
     if kind == "object":
         return f"(?P<{name}>{_OBJECT})"
+    if kind == "text":
+        return f'"(?P<{name}>{_TEXT})"'
     word = f'"(?P<{name}>{_WORD[1:-1]})"'
     return word if kind == "word" else f"(?:{word}|null)"

@@ -1,5 +1,6 @@
 """A block that is read by its form means what its message means when it is decoded."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,6 +52,11 @@ PLACE = re.compile(r"<(?:([a-z_]+)=)?([a-z_]+)>")
 OTHERS = {
     "legacy": [
         b'{"type":"final_answer","content":"all"}',
+        b'{"type":"final_answer","content":"\\"a\\"\\n\\/"}',
+        b'{"type":"final_answer","content":"\\u0041\\ud800"}',
+        b'{"type":"final_answer","content":"\xff"}',
+        b'{"type":"final_answer","content":"\xed\xa0\x80"}',
+        b'{"type":"final_answer","content":"\t\x7f"}',
         b'{"type":"tool_call","tool":"t","id":"1"}',
         b'{"type":"session_start"}',
         b'{"type":"session_end"}',
@@ -232,6 +238,16 @@ def test_usual_short_answer_needs_no_decoding(
     monkeypatch.setattr(FORMED[name], "decode", decode)
     for cut in (pieces, re.split(rb"(?<=\n\n)", b"".join(pieces)), [b"".join(pieces)]):
         assert b"".join(outcome(name, cut)[0]) == b"".join(expected[0])
+
+
+@pytest.mark.parametrize("text", ["all", 'a "quoted" \u54c8\n', "long " * 200])
+def test_usual_whole_answer_and_its_mark_need_no_decoding(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = b'data: {"type":"final_answer","content":%b}\n\n' % json.dumps(text, ensure_ascii=False).encode()
+    body = b'data: {"type":"token","content":"a"}\n\n' + whole + b"data: [DONE]\n\n"
+    with decoded("legacy"):
+        expected = outcome("legacy", [body])
+    monkeypatch.setattr(FORMED["legacy"], "decode", None)
+    assert outcome("legacy", [body]) == expected
 
 
 def test_subclass_that_decodes_in_its_own_way_has_no_block_forms() -> None:

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Options
-from streamweir.codec.block_forms import BlockForms
+from streamweir.codec.block_forms import BlockForms, text_in
 from streamweir.codec.coerce import custom, is_custom, text_of
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
 from streamweir.dialects.legacy.decode_messages import READERS, fields_of, read_other
 from streamweir.errors import MalformedEvent
-from streamweir.events import Event, SessionEnd
+from streamweir.events import Content, Event, SessionEnd
 from streamweir.framing import Frame
 
 __all__ = ["LegacyDecoder"]
@@ -68,7 +68,12 @@ class LegacyDecoder(Decoder):
         usual={"type": "token", "content": "Hello"},
         is_stateless=True,
     )
-    block_forms: ClassVar = BlockForms(_LONGEST_END, end=('{"type":"done"}',))
+    block_forms: ClassVar = BlockForms(
+        _LONGEST_END,
+        end=('{"type":"done"}',),
+        answer=('{"type":"final_answer","content":<text=text>}',),
+        mark=("[DONE]",),
+    )
 
     def __init__(self) -> None:
         self._began = False
@@ -110,9 +115,20 @@ class LegacyDecoder(Decoder):
         return (event,)
 
     def read_block(self, found: re.Match[bytes]) -> Sequence[Event] | None:
-        """Return the end of an answer that has begun."""
-        del found
-        return (SessionEnd(),) if self._began else None
+        """Return the event of an end, or of a whole answer that is not empty; None before the answer."""
+        kind = found.lastgroup
+        if not self._began:
+            return None
+        if kind == "end":
+            return (SessionEnd(),)
+        if kind == "mark":
+            self.complete = True
+            return ()
+        text = text_in(found["text"])
+        if not text:
+            return None
+        self._answered = True
+        return (Content(text, is_complete=True, whole="repeat"),)
 
     def begin_with_text(self) -> bool:
         """Note a first text: the answer has begun, in flat messages without names."""

@@ -152,11 +152,10 @@ class BodyReader:
         self.usual = None
         if len(data) > self._limit:
             return None
-        if usual is not None and (begun := begin_with_usual(data, frames, usual, parser)) is not None:
-            return begun
+        begun = None if usual is None else begin_with_usual(data, frames, usual, parser)
         if frames.forms is None or self.unread or parser.raw_in or not parser.is_at_boundary:
-            return None
-        return read_formed(data, frames, parser)
+            return begun
+        return read_formed(data, frames, parser, begun)
 
     def _begun(self, formed: FormedBlocks, data: bytes) -> Iterable[FrameItems]:
         """Return the items of the first blocks of `data`, and of the rest, read like a later read."""

@@ -80,25 +80,30 @@ def has_form(data: bytes, frames: FrameReader, forms: BlockForms) -> bool:
     return forms.pattern.match(data) is not None
 
 
-def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> FormedBlocks | None:
-    """Read the blocks at the beginning of a read, up to the first one of another form.
+def read_formed(
+    data: bytes, frames: FrameReader, parser: SniffingParser, begun: FormedBlocks | None = None
+) -> FormedBlocks | None:
+    """Read the next blocks of a read, up to the first one of another form.
 
     Args:
         data: a read that begins at a boundary; not longer than an event may be.
         frames: reads the frames of the body; it has `forms`.
         parser: the parser of the body.
+        begun: the blocks before them in `data`; None if there are none.
 
     Returns:
-        None if the first block has no declared form, or has to be decoded.
+        These blocks and those before them; `begun` if the first of these has no declared form, or has to be
+        decoded.
     """
-    decoder, forms, size, stop = frames.decoder, frames.forms, len(data), 0
-    if decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
-        return None
+    begin = stop = 0 if begun is None else begun.stop
+    decoder, forms, size = frames.decoder, frames.forms, len(data)
+    if begin == size or decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
+        return begun
     match = forms.pattern.match
-    found = match(data)
+    found = match(data, begin)
     has_none = found is None and frames.templates.current is not None
     if has_none or size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
-        return None
+        return begun
     items: list[FrameItems] = []
     run = None
     while found is not None:
@@ -108,26 +113,26 @@ def read_formed(data: bytes, frames: FrameReader, parser: SniffingParser) -> For
         stop = found.end()
         if events:
             items.append((events, None))
-            if type(events[-1]) is SessionEnd:
-                break
-            if stop < size and (run := _texts_at(stop, data, decoder, parser)) is not None:
-                break
+        if stop == size or (events and type(events[-1]) is SessionEnd):
+            break
+        if events and (run := _texts_at(stop, data, decoder, parser)) is not None:
+            break
         found = match(data, stop)
-    if found is None and stop < size:
+    if found is None:
         run = _texts_at(stop, data, decoder, parser)
-    if stop:
-        empty = data.count(BLOCK_END, 0, stop) - len(items)
+    if stop > begin:
+        empty = data.count(BLOCK_END, begin, stop) - len(items)
         frames.note_blocks(items, empty, None if run is None else run[0].template)
     elif run is not None:
         frames.note_texts(run[0].template)
     else:
-        return None
+        return begun
     around = None
     if run is not None:
         around, texts, stop = run
         items.append(([TextRun(around.template.event, texts)], None))
     parser.note_sse_blocks()
-    return FormedBlocks(items, stop, around)
+    return FormedBlocks(items if begun is None else [*begun.items, *items], stop, around)
 
 
 @lru_cache(maxsize=32)

@@ -233,12 +233,11 @@ class FrameReader:
             self.note_texts(template)
         stats = self.stats
         stats.messages += len(read)
-        for events, _ in read:
-            self.started = True
+        self.started = self.started or bool(read)
+        for events, _ in () if stats.has_any and self.first_output is not None else read:
             if not stats.has_any:
                 self._note_stats(events, NO_FRAME)  # type: ignore[arg-type]
-            if self.first_output is None:
-                self.note_output(events)  # type: ignore[arg-type]
+            self.note_output(events)  # type: ignore[arg-type]
 
     def _read_one(self, event: Event, frame: Frame) -> Event | list[FrameItems]:
         """Return the only event of a frame of a stream that has started, a text with its frame."""
