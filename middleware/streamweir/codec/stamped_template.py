@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from streamweir.codec.decimals import decimals
+from streamweir.codec.decimals import DECIMALS, decimals
 from streamweir.events import Stamp
 from streamweir.jsontext import one_line, write_json
 
@@ -88,13 +88,14 @@ class StampedTemplate:
     def _block(self, text: bytes, stamp: Stamp) -> bytes:
         """Return the block of a text, which is given as JSON."""
         sequence = stamp.sequence
-        return b"id: %d%b%b%b%d%b%d%b" % (
-            sequence,
+        number = DECIMALS[sequence] if sequence < len(DECIMALS) else b"%d" % sequence
+        return b"id: %b%b%b%b%d%b%b%b" % (
+            number,
             self._begin,
             text,
             self._before_time,
             stamp.timestamp,
             self._before_sequence,
-            sequence,
+            number,
             self._end,
         )

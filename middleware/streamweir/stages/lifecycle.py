@@ -88,6 +88,7 @@ class Lifecycle:
         error: the terminal error, if there was one.
         reason: why the stream ended; None before.
         summary: of `session_end`; empty before.
+        has_failed: the terminal error has been sent, and the end has not.
         has_answer: the stream has an answer or a part of one: text other than blanks, thinking, a call, an
             interaction, a reference, or data other than custom data and states. Never cleared.
         session_id: the id of the `session_start`; None before it.
@@ -149,18 +150,13 @@ class Lifecycle:
         self._position = position
         self.waiting: list[Warning] = [*warnings]
         self._room = room
-        self._end = None  # read for each event, which takes longer on the class
+        self.has_failed = False
         self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []
 
     @cached_property
     def _reported(self) -> set[str]:
         """The codes of the warnings about the end that the upstream itself has sent."""
         return set()
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether the terminal error has been sent, and the end has not."""
-        return self._end is not None and not self.ended
 
     @property
     def waits_for_answer(self) -> bool:
@@ -182,7 +178,7 @@ class Lifecycle:
     def abandon(self) -> None:
         """End the stream without an end event, because nothing more can be written."""
         self.ended = self._position.ended = True
-        self._position.is_quiet = False
+        self._position.is_quiet = self.has_failed = False
         self.reason = self.reason or "internal"
 
     def process(self, event: Event) -> Iterable[Event] | None:
@@ -196,7 +192,7 @@ class Lifecycle:
             return None
         if self.ended:
             return ()
-        if self._end is not None:
+        if self.has_failed and self._end is not None:
             return self._end_behind_error(event, self._end)
         if type(event) is SessionEnd and self.started:
             return self._turn_to_end(event, ())
@@ -229,7 +225,7 @@ class Lifecycle:
             self.error = info_of_error(failure, end.reason)
             yield failure
             if failure.precedes_end:
-                self._end = end
+                self._end, self.has_failed = end, True
                 return
         yield self._session_end(end)
 
@@ -312,7 +308,7 @@ class Lifecycle:
         waiting, self.waiting = self.waiting, []
         for warning in waiting:
             self._note(warning)
-        self._position.is_quiet = self.started and not self.ended and self._end is None
+        self._position.is_quiet = self.started and not self.ended and not self.has_failed
         return waiting
 
     def _last_warnings(self) -> Sequence[Warning]:
@@ -386,6 +382,6 @@ class Lifecycle:
             if rest and event.status != "error":
                 meta = {**(meta or {}), "extra": {**(meta or {}).get("extra", {}), "summary": rest}}
         summary["tool_calls"], summary["events"] = self._tool_calls, position.written + 1
-        self.ended = position.ended = True
+        self.ended, position.ended, self.has_failed = True, True, False
         self.reason, self.summary = fitting_reason(event), summary
         return SessionEnd(status=event.status, reason=self.reason, summary=summary, meta=meta)

@@ -96,7 +96,6 @@ class Tools:
         self._position = position or StreamPosition(0, 0)
         self._open_room = room
         self._announced_room = self._argument_room = room // 4
-        self._id_room = max(room // 4, _LEAST_ID_ROOM)
 
     @cached_property
     def _open(self) -> OpenCalls:
@@ -111,12 +110,12 @@ class Tools:
     @cached_property
     def _ended(self) -> RecentIds[None]:
         """The upstream's ids of calls that have ended; made when the first call ends."""
-        return RecentIds(self._id_room)
+        return RecentIds(max(self._open_room // 4, _LEAST_ID_ROOM))
 
     @cached_property
     def _used(self) -> RecentIds[None]:
         """The ids by which clients know calls."""
-        return RecentIds(self._id_room)
+        return RecentIds(max(self._open_room // 4, _LEAST_ID_ROOM))
 
     @property
     def has_open(self) -> bool:

@@ -208,7 +208,7 @@ class Pipeline:
                 for item in (pending := iter(items)):
                     if type(item) is TextRun:
                         event = item.event
-                        if not self.push_more(event, item.texts):
+                        if event is not self._piece or not self.push_more(event, item.texts):
                             self._push_run(item)
                     elif type(item) is SafeEvent:
                         event = item.event

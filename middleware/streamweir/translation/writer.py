@@ -264,7 +264,8 @@ class StreamWriter:
         """Write the frames that follow the last event."""
         if self.is_failure:
             return
-        self._out += map(self._bytes_of, self._encoder.close())
+        if last := self._encoder.close():
+            self._out += map(self._bytes_of, last)
 
     def heartbeat(self) -> bytes:
         """Return the protocol's heartbeat, else a lone comment line (SSE) or an empty line."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.completion import COMPLETION
+from streamweir.codec.decimals import DECIMALS
 from streamweir.codec.frame_template import MESSAGE_ID, FrameTemplate, Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.codec.stamped_template import StampedTemplate
@@ -32,13 +33,13 @@ __all__ = ["StandardEncoder"]
 _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
 """For each class of event: the beginning of its JSON."""
 
-_BLOCK: Final = b'id: %d\ndata: %b%b,"metadata":{"request_id":%b,"timestamp":%d,"sequence":%d%b\n\n'
+_BLOCK: Final = b'id: %b\ndata: %b%b,"metadata":{"request_id":%b,"timestamp":%d,"sequence":%b%b\n\n'
 """The block of an event: sequence, beginning, data, request id, time, sequence, end."""
 
 _COMPLETED: Final = b'{"content":"","is_complete":true}'
 """The data of `COMPLETION`."""
 _COMPLETION: Final = (
-    b'id: %%d\ndata: %b%b,"metadata":{"request_id":%%b,"timestamp":%%d,"sequence":%%d}}\n\n'
+    b'id: %%b\ndata: %b%b,"metadata":{"request_id":%%b,"timestamp":%%d,"sequence":%%b}}\n\n'
 ) % (_STARTS[Content], _COMPLETED)
 """The block of `COMPLETION`."""
 
@@ -134,18 +135,19 @@ class StandardEncoder(Encoder):
             return None
         written_id = self._id_text if stamp.request_id is self._request_id else self._written_id(stamp)
         place, kind = stamp.sequence, type(event)
+        number = DECIMALS[place] if place < len(DECIMALS) else b"%d" % place
         if event is COMPLETION:
-            return _COMPLETION % (place, written_id, stamp.timestamp, place)
+            return _COMPLETION % (number, written_id, stamp.timestamp, number)
         if kind is SessionEnd:
             data = write_json(_end_data(event))  # type: ignore[arg-type]
         elif kind is SessionStart and _is_usual(event, stamp):  # type: ignore[arg-type]
             data = _SESSION_START % (write_json(event.session_id), written_id)  # type: ignore[union-attr]
-        elif kind is Content and not event.content and _is_completion(event):  # type: ignore[arg-type,union-attr]
-            data = _COMPLETED
+        elif kind is Content:
+            data = _COMPLETED if _is_completion(event) else write_json(_content_data(event))  # type: ignore[arg-type]
         else:
             data = write_json(wire_data(event))
         end = self._end_of(event, event.meta) if event.meta else b"}}"
-        return _BLOCK % (place, _STARTS[kind], data, written_id, stamp.timestamp, place, end)
+        return _BLOCK % (number, _STARTS[kind], data, written_id, stamp.timestamp, number, end)
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> StampedTemplate | None:
         """Return the template of a text. The last one of a text without other data is remembered."""
@@ -228,7 +230,23 @@ def _is_usual(event: SessionStart, stamp: Stamp) -> bool:
 
 def _is_completion(event: Content) -> bool:
     """Return whether an event is `COMPLETION`, apart from its metadata."""
-    return event == Content("", is_complete=True, meta=event.meta)
+    return not event.content and event == Content("", is_complete=True, meta=event.meta)
+
+
+def _content_data(event: Content) -> dict[str, Any]:
+    """Return `wire_data(event)`; faster, because most fields of nearly all texts are absent."""
+    data: dict[str, Any] = {"content": event.content}
+    if event.format is not None:
+        data["format"] = event.format
+    if event.is_complete is not None:
+        data["is_complete"] = event.is_complete
+    if event.op is not None:
+        data["op"] = event.op
+    if event.channel is not None:
+        data["channel"] = event.channel
+    if event.opaque is not None:
+        data["opaque"] = event.opaque
+    return data
 
 
 def _end_data(event: SessionEnd) -> dict[str, Any]:
