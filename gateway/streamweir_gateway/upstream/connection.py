@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextvars import Context, copy_context
 from functools import partial
-from typing import Any, Final, cast
+from math import inf
+from typing import Final, cast
 
 from .failures import NotSent
 from .http1 import ResponseParser, announced_length
@@ -89,11 +90,8 @@ class UpstreamConnection(asyncio.Protocol):
         stream: RequestStream | None = None,
         is_head: bool,
         on_interim: OnInterim | None = None,
-    ) -> Coroutine[Any, Any, ResponseParser]:
-        """Send a request, and return a coroutine that waits for the headers of its response.
-
-        The headers may arrive before all is sent. This is not a coroutine function, because each request
-        would cost a coroutine more.
+    ) -> None:
+        """Send a request. The headers of its response may arrive before all is sent.
 
         Args:
             head: the request line and headers.
@@ -103,8 +101,7 @@ class UpstreamConnection(asyncio.Protocol):
             on_interim: called with the status and the headers of each interim response.
 
         Raises:
-            NotSent: the connection ended before the request was written whole.
-            Unreachable, InvalidResponse: no valid headers arrived.
+            NotSent: the connection has ended.
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
@@ -115,7 +112,6 @@ class UpstreamConnection(asyncio.Protocol):
             self._writer.write(head, body)
         else:
             self._writer.send_stream(head, body, stream, has_news=self.has_news, abort=self.abort)
-        return self.response()
 
     def begin(self, head: bytes, body: bytes) -> None:
         """Send a request with a whole body, without waiting for the response.
@@ -136,18 +132,25 @@ class UpstreamConnection(asyncio.Protocol):
         if self._parser is not None:
             self._parser.on_interim = on_interim
 
-    async def response(self) -> ResponseParser:
-        """Wait for the headers of the response.
+    def response(self) -> ResponseParser | None:
+        """Return the response if its headers have arrived; None before. The caller then has to await `news`.
 
         Raises:
-            NotSent, Unreachable, InvalidResponse: no valid headers arrived.
+            NotSent: the connection ended before the request was written whole.
+            Unreachable, InvalidResponse: no valid headers arrived.
         """
-        self._on_news = None
-        while self._parser is not None and not self._parser.status:
-            self._raise_failure()
-            await self._news()
-        assert self._parser is not None
-        return self._parser
+        parser = self._parser
+        assert parser is not None
+        if parser.status:
+            return parser
+        del parser
+        self._raise_failure()
+        return None
+
+    def news(self) -> asyncio.Future[None]:
+        """Return a future that is done when bytes arrive or the connection ends. Nobody may `watch`."""
+        self._waiter = waiter = self._loop.create_future()
+        return waiter
 
     async def read(self) -> bytes:
         """Return the bytes of the body since the last call, or wait for the next; empty at the end.
@@ -163,7 +166,7 @@ class UpstreamConnection(asyncio.Protocol):
             if parser.failure is not None:
                 del parser
                 self._raise_failure()
-            await self._news()
+            await self.news()
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._buffered = 0
@@ -227,9 +230,10 @@ class UpstreamConnection(asyncio.Protocol):
             and self._writer.is_over()
         )
 
-    def keep_alive_seconds(self, longest: float) -> float:
-        """Return the seconds for which the upstream promises to keep this open; `longest` by default."""
-        return longest if self._parser is None else min(longest, self._parser.fields.keep_alive)
+    @property
+    def keep_alive_seconds(self) -> float:
+        """The seconds for which the upstream promises to keep this open; infinite if it promises none."""
+        return inf if self._parser is None else self._parser.fields.keep_alive
 
     def end_exchange(self) -> None:
         """Forget the response."""
@@ -285,11 +289,7 @@ class UpstreamConnection(asyncio.Protocol):
             return
         if body and self._lingering is None:
             self._keep(body)
-        if (
-            self._writer is not None
-            and self._writer.is_sending()
-            and (parser.is_complete or parser.refuses_rest)
-        ):
+        if (parser.is_complete or parser.refuses_rest) and self._writer is not None:
             self._writer.stop()
         if parser.failure is not None:
             self.abort()
@@ -384,11 +384,6 @@ class UpstreamConnection(asyncio.Protocol):
         """
         if self._parser is not None and self._parser.failure is not None:
             raise self._parser.failure
-
-    def _news(self) -> asyncio.Future[None]:
-        """Return what `_wake` completes. A coroutine around it would cost more."""
-        self._waiter = waiter = self._loop.create_future()
-        return waiter
 
     def _wake(self) -> None:
         on_news, self._on_news = self._on_news, None

@@ -118,7 +118,7 @@ class ConnectionPool:
             self._timer = None
 
     def _keep(self, connection: UpstreamConnection) -> None:
-        seconds = SAFE_SHARE * min(self._idle_seconds(), connection.keep_alive_seconds(KEEP_ALIVE_SECONDS))
+        seconds = SAFE_SHARE * min(self._idle_seconds(), connection.keep_alive_seconds)
         connection.end_exchange()
         now = time.monotonic()
         self._idle[connection] = _Idle(now, now + seconds)

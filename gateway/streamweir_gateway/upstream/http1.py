@@ -169,7 +169,8 @@ class ResponseParser:
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._stop(error)
         body = b"".join(self._pieces)
-        self._note_chunk()
+        if not self.is_complete:
+            self._note_chunk()
         self._pieces.clear()
         if is_first and self.stream_head is None:
             self._remember(data, len(body))

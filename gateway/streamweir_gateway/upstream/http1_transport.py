@@ -56,13 +56,15 @@ class Http1Transport:
             try:
                 if on_connected is not None:
                     on_connected()
-                response = await connection.request(
+                connection.request(
                     head,
                     request.body,
                     stream=request.stream,
                     is_head=request.method == "HEAD",
                     on_interim=request.on_interim,
                 )
+                while (response := connection.response()) is None:
+                    await connection.news()
             except BaseException as error:
                 pool.drop(connection)
                 if kept is None or not isinstance(error, NotSent):
@@ -136,7 +138,9 @@ class _SentRequest:
         pool, connection = self._pool, self._connection
         connection.watch(None, request.on_interim)
         try:
-            return _response(await connection.response(), connection, pool)
+            while (response := connection.response()) is None:
+                await connection.news()
+            return _response(response, connection, pool)
         except NotSent:
             pool.drop(connection)
         except BaseException:

@@ -36,10 +36,6 @@ class RequestWriter:
         """Return whether the last request has been sent completely."""
         return not self.is_unsent and self._task is None
 
-    def is_sending(self) -> bool:
-        """Return whether the rest of a request was still arriving at the last look."""
-        return self._task is not None
-
     def write(self, head: bytes, body: bytes) -> None:
         """Send a request, or a piece of a request."""
         if len(body) <= _ONE_WRITE:
@@ -69,7 +65,7 @@ class RequestWriter:
         self._task = asyncio.get_running_loop().create_task(self._send(head, body, stream, has_news, abort))
 
     def stop(self) -> None:
-        """Stop sending the request, because a response has arrived or the connection is lost."""
+        """Stop sending a request that is not sent yet: its response is here, or the connection is lost."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
 
