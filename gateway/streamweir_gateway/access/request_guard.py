@@ -111,6 +111,12 @@ class RequestGuard:
         self._via = via
         self._dialects = config.known_dialects
         self._allows_cookies = config.cors is not None and config.cors.credentials
+        self._serves_at_once = (
+            cors is None
+            and self._identification is None
+            and not (self._rates.is_shared or self._rates.has_limits)
+        )
+        """Whether nothing is left to check in a request that repeats one which was let in."""
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request.
@@ -123,6 +129,9 @@ class RequestGuard:
         place = known or self._place(scope)
         found, routes = place.found, place.routes
         scope["state"].update(place.state)
+        if known is not None and found is not None and self._serves_at_once:
+            scope["path_params"] = found.path_params
+            return found.route.app(scope, receive, send)
         try:
             offer = None if known is not None else self._checked_sender(scope, place)
             if known is None and memo is not None and offer is None and not place.has_values:
