@@ -81,7 +81,8 @@ class ResponseEncoder(Struct, eq=False):
         if self.state != "expected":
             raise RuntimeError("the response has started")
         if type(headers) is StreamHeaders:  # none of them concerns the message or the connection
-            lines, length, closes = [status_line(status), date, headers.lines], None, False
+            first = _STATUS_LINES.get(status) or status_line(status)
+            lines, length, closes = [first, date, headers.lines], None, False
         else:
             pairs = [*headers]
             fields = dict(pairs)

@@ -71,7 +71,7 @@ class LiveDelivery(Delivery):
     def __init__(
         self, endpoint: Endpoint, incoming: Incoming, *, client: ClientPort, run: RunSupervisor
     ) -> None:
-        clock = StreamClock(began=time.monotonic(), heartbeat=endpoint.heartbeat)
+        clock = StreamClock(time.monotonic(), endpoint.heartbeat)
         Delivery.__init__(self, client, clock)
         self._endpoint = endpoint
         self._incoming = incoming

@@ -78,7 +78,7 @@ class RunSupervisor(Watched):
         self.is_over = False
         loop = asyncio.get_running_loop()
         self.waiting = InterruptibleWait(loop)
-        self.clock = StreamClock(began=time.monotonic())
+        self.clock = StreamClock(time.monotonic())
         self.response: UpstreamResponse | None = None
         self.on_stop: Callable[[], None] | None = None
         self._on_disconnect = on_disconnect

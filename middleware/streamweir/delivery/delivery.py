@@ -239,8 +239,19 @@ class Delivery:
         self._unsent += self.sink.take_last()
         await self._write_rest(more=True)
 
-    async def _write_rest(self, *, more: bool) -> None:
-        """Write the unsent bytes in pieces; if `more` is False, end the body after them."""
+    def _write_rest(self, *, more: bool) -> Coroutine[Any, Any, None]:
+        """Write the unsent bytes; if `more` is False, end the body after them. This is no coroutine function.
+
+        An end in one piece needs no lock if no task is sending: nothing is sent after it.
+        """
+        if more or self._lock.is_taken or len(self._unsent) > PIECE_BYTES:
+            return self._write_rest_in_turn(more=more)
+        self.clock.is_closed = True
+        data, self._unsent = self._unsent, b""
+        return self._write(data, more=False)
+
+    async def _write_rest_in_turn(self, *, more: bool) -> None:
+        """Write the unsent bytes in pieces, when no other task is sending."""
         lock = self._lock
         if not lock.is_taken:  # as in `send`
             lock.is_taken = True
