@@ -111,9 +111,22 @@ class Attempt:
 
         An attempt that has begun has to be run and ended.
         """
-        if not self._admit():
-            return False
         context, destination, offer = self._context, self.destination, self._offer
+        try:
+            self._permit = destination.admission.admit()
+        except Overloaded:
+            self.failure = Failure(None, was_asked=False)
+            return False
+        except CircuitOpen as circuit:
+            milliseconds = math.ceil(circuit.seconds * 1000)
+            self.reported = error_info("UPSTREAM_UNREACHABLE", retry_after_ms=milliseconds)
+            self.failure = Failure(self.reported, was_asked=False)
+            self.why = about_breaker(destination.admission.breaker)
+        context.observer.stream_opened(context.record)
+        self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
+        if self.reported is not None:
+            self.stream.fail(self.reported)
+            return False
         self._number = context.record.attempt_began(destination.label, offer.lost, offer.turns)
         context.live.attempt_began(self._number, destination, self.stream, self._options)
         return True
@@ -180,8 +193,11 @@ class Attempt:
         if self.why is not None:
             return self.why
         stream, is_clean = self.stream, self._reading.is_clean
+        lifecycle = stream.pipeline.lifecycle
         if self._opening is not None:
             stream, is_clean = self._opening.scout, self._opening.is_over
+        elif lifecycle.has_answer and lifecycle.error is None and stream.reader.frames.stats.has_any:
+            return None  # an answer that was understood
         destination = self.destination
         return stream_hint(
             stream, speaks=destination.speaks, dialects=destination.dialects, is_clean=is_clean
@@ -190,25 +206,6 @@ class Attempt:
     def stop(self) -> None:
         """End an attempt that has not run yet, with the supervisor's reason."""
         self._end_for(self._context.supervisor.stop)
-
-    def _admit(self) -> bool:
-        """Get a permit of the upstream; return False, and note the failure, if the upstream gives none."""
-        try:
-            self._permit = self.destination.admission.admit()
-        except Overloaded:
-            self.failure = Failure(None, was_asked=False)
-            return False
-        except CircuitOpen as circuit:
-            milliseconds = math.ceil(circuit.seconds * 1000)
-            self.reported = error_info("UPSTREAM_UNREACHABLE", retry_after_ms=milliseconds)
-            self.failure = Failure(self.reported, was_asked=False)
-            self.why = about_breaker(self.destination.admission.breaker)
-        context, record = self._context, self._context.record
-        context.observer.stream_opened(record)
-        self.tap_sink = context.live.begin(self.stream.reader, self.stream.pipeline)
-        if self.reported is not None:
-            self.stream.fail(self.reported)
-        return self.failure is None
 
     async def _relay(self, response: UpstreamResponse, *, may_follow: bool) -> None:
         """Deliver the response, read by read, until the stream ends or the supervisor stops it.
@@ -240,7 +237,11 @@ class Attempt:
         reading, position, goes_on = self._reading, self.stream.pipeline.position, supervisor.stop is None
         while goes_on:
             supervisor.clock.last_read = time.monotonic()
-            await reading.read(response, is_chosen=self.is_chosen, is_committed=self._is_committed)
+            reading.translate(  # without a name, by which a silent stream would keep the read
+                await reading.read(response, is_committed=self._is_committed),
+                response,
+                is_chosen=self.is_chosen,
+            )
             if supervisor.stop is not None:
                 break
             if not self._is_committed:

@@ -7,7 +7,7 @@ from typing import Final
 
 from streamweir.errors import Reason
 from streamweir.http.refusals import Refusal
-from streamweir.translation.operator_hint import buffering_hint
+from streamweir.translation.operator_hint import FEWEST_EVENTS, buffering_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.requests.mended_offers import mended_early, mended_offer, model_of
 from streamweir_gateway.requests.offers import Offer
@@ -160,13 +160,14 @@ class Run:
         record.repairs = stream.pipeline.tools.repairs
         for name, count in stream.tokens.items():
             setattr(record, name, count)
-        if reason not in _STOPPED:
-            record.hint = self._hint(record)
+        if reason not in _STOPPED and (hint := self._hint(record)) is not None:
+            record.hint = hint
 
     def _hint(self, record: RequestRecord) -> str | None:
         """Return advice for the operator about a run that is over; None if there is no advice."""
-        events, (total, span) = self.attempt.stream.pipeline.position.written, record.reading_ms()
-        hints = [*self._failed, self.attempt.hint(), buffering_hint(events, total, span)]
+        hints, events = [*self._failed, self.attempt.hint()], self.attempt.stream.pipeline.position.written
+        if events >= FEWEST_EVENTS:
+            hints.append(buffering_hint(events, *record.reading_ms()))
         return "; ".join(filter(None, hints)) or None
 
 

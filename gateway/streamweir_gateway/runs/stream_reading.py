@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
@@ -99,25 +99,43 @@ class StreamReading:
             self._feed(b"")
             await asyncio.sleep(0)
 
-    async def read(self, response: UpstreamResponse, *, is_chosen: bool, is_committed: bool) -> None:
-        """Translate the next read, or the next part of it.
+    def read(self, response: UpstreamResponse, *, is_committed: bool) -> Awaitable[bytes | None]:
+        """Return an awaitable of the next read, for `translate`; of None if all reads have been delivered.
+
+        This is no coroutine function: a read before the first output needs only the coroutine of the body.
 
         Args:
             response: the response of the upstream.
-            is_chosen: whether the first event has arrived, so that reads are noted in the record.
             is_committed: whether the first output has arrived. If so, reads that need no task are delivered
-                first, before the read that is translated here.
+                first, before the read that is returned.
         """
-        data = b""
+        if is_committed or self._parts is not None:
+            return self._read_after_others(response, is_committed=is_committed)
+        return response.read()
+
+    async def _read_after_others(self, response: UpstreamResponse, *, is_committed: bool) -> bytes | None:
+        """Return the next read after those that need no task; no bytes if a part of a read is left."""
         if self._parts is not None:
             await asyncio.sleep(0)
-        else:
-            if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
-                self._on_relayed = response.on_relayed
-                await relaying
-                if self._position.ended or self._has_unsent or self._parts is not None:
-                    return
-            data = await response.read()
+            return b""
+        if is_committed and (relaying := response.relay(self._relay_at_once)) is not None:
+            self._on_relayed = response.on_relayed
+            await relaying
+            if self._position.ended or self._has_unsent or self._parts is not None:
+                return None
+        return await response.read()
+
+    def translate(self, data: bytes | None, response: UpstreamResponse, *, is_chosen: bool) -> None:
+        """Translate a read, or the next part of the read before it.
+
+        Args:
+            data: the result of `read`.
+            response: the response of the upstream.
+            is_chosen: whether the first event has arrived, so that reads are noted in the record.
+        """
+        if data is None:
+            return
+        if self._parts is None:
             self.is_clean = not data
         if self._supervisor.stop is not None:
             return

@@ -21,7 +21,7 @@ from streamweir.events import Content, SessionEnd, Stamp, Thinking, ToolCallEnd,
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.reading.decode_stats import MAX_NAMED
 
-__all__ = ["buffering_hint", "stream_hint"]
+__all__ = ["FEWEST_EVENTS", "buffering_hint", "stream_hint"]
 
 SURE: Final = 0.5
 """The least score at which a hint names another dialect."""
@@ -30,6 +30,8 @@ SURER: Final = 0.8
 """The least score at which another dialect is named if part of the stream was understood."""
 
 FEWEST_EVENTS: Final = 10
+"""The fewest events for which `buffering_hint` returns a hint."""
+
 SHORTEST_MS: Final = 500
 LARGEST_SHARE: Final = 0.05
 """If events come within at most this share of the time of the stream, they were buffered on the way."""
