@@ -64,10 +64,10 @@ class SniffingParser:
         self.raw_in = raw_in
         self._head = b""
         self._chosen: _Parser | None = None
-        if expected == "lines":
-            self._chosen = LinesParser(limit, "lines" in raw_in)
-        elif expected == "text":
-            self._chosen = TextBodyParser(limit)
+        if expected in _PLAIN:
+            self._chosen = (
+                TextBodyParser(limit) if expected == "text" else LinesParser(limit, "lines" in raw_in)
+            )
 
     @property
     def chosen(self) -> _Parser | None:

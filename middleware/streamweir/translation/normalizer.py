@@ -187,8 +187,9 @@ class StreamNormalizer:
 
     def close(self) -> None:
         """End the stream, because the body ended properly. Without evidence of an end this is an error."""
-        self.pipeline.tick()
-        self.read_rest()
+        self._position.now = self._clock()
+        if rest := self.reader.close():
+            self._take(rest)
         self._conclude()
 
     def close_returned(self) -> None:

@@ -13,7 +13,7 @@ from streamweir.events import Payload
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, ReadFrame, TextRun, frame_of_run, raising
 from streamweir.translation.reading.empty_frames import GAP_BYTES
-from streamweir.translation.reading.formed_blocks import FormedBlocks, begin_with_usual, has_form, read_formed
+from streamweir.translation.reading.formed_blocks import begin_with_usual, has_form, read_formed
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, may_begin_block
 from streamweir.translation.reading.thought_blocks import ThoughtReader, may_begin_thought
@@ -129,8 +129,8 @@ class BodyReader:
             NotTheDialect: in the iteration: the body is not of the dialect.
         """
         may_have_form = self.usual is not None or self._frames.forms is not None
-        if may_have_form and (formed := self._read_formed(data)) is not None:
-            return self._begun(formed, data)
+        if may_have_form and (begun := self._read_formed(data)) is not None:
+            return begun
         decoder = self._frames.decoder
         next_around, is_tried = self.next_around, self.around is not None
         may_go_on = next_around is not None and (self.unread or data.startswith(next_around.before))
@@ -144,26 +144,26 @@ class BodyReader:
             return self._read_frames(data)
         return self._read_blocks(data, is_tried=is_tried)
 
-    def _read_formed(self, data: bytes) -> FormedBlocks | None:
-        """Return the first blocks of a read if they are usual texts that begin the body, or have a declared
-        form; None for any other read.
+    def _read_formed(self, data: bytes) -> Iterable[FrameItems] | None:
+        """Read the first blocks of a read if they are usual texts that begin the body, or have a declared
+        form, and the rest like a later read; return None for any other read.
         """
         frames, parser, usual = self._frames, self.parser, self.usual
         self.usual = None
         if len(data) > self._limit:
             return None
-        begun = None if usual is None else begin_with_usual(data, frames, usual, parser)
-        if frames.forms is None or self.unread or parser.raw_in or not parser.is_at_boundary:
-            return begun
-        return read_formed(data, frames, parser, begun)
-
-    def _begun(self, formed: FormedBlocks, data: bytes) -> Iterable[FrameItems]:
-        """Return the items of the first blocks of `data`, and of the rest, read like a later read."""
+        formed = None if usual is None else begin_with_usual(data, frames, usual, parser)
+        if not (frames.forms is None or self.unread or parser.raw_in) and parser.is_at_boundary:
+            formed = read_formed(data, frames, parser, formed)
+        if formed is None:
+            return None
         self.around = self.next_around = around = formed.around
         if around is not None:
             self._blocks.know(around)
+        if formed.stop == len(data):
+            return formed.items
         rest = data[formed.stop :]
-        return chain(formed.items, chain.from_iterable(map(self.read, (rest,)))) if rest else formed.items
+        return chain(formed.items, chain.from_iterable(map(self.read, (rest,))))
 
     def _read_frames(self, data: bytes) -> Iterable[FrameItems]:
         """Read `data` by the parser, or at once if it is one whole frame."""

@@ -99,7 +99,8 @@ def read_formed(
     decoder, forms, size = frames.decoder, frames.forms, len(data)
     if begin == size or decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
         return begun
-    match = forms.pattern.match
+    fields, match = decoder.text_fields, forms.pattern.match
+    has_texts = fields is not None and fields.form is not None
     found = match(data, begin)
     has_none = found is None and frames.templates.current is not None
     if has_none or size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
@@ -115,10 +116,10 @@ def read_formed(
             items.append((events, None))
         if stop == size or (events and type(events[-1]) is SessionEnd):
             break
-        if events and (run := _texts_at(stop, data, decoder, parser)) is not None:
+        if events and has_texts and (run := _texts_at(stop, data, decoder, parser)) is not None:
             break
         found = match(data, stop)
-    if found is None:
+    if found is None and has_texts:
         run = _texts_at(stop, data, decoder, parser)
     if stop > begin:
         empty = data.count(BLOCK_END, begin, stop) - len(items)

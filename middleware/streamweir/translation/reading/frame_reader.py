@@ -296,6 +296,8 @@ class FrameReader:
         if self.decoder is None:
             return ()
         words = self.decoder.close()
+        if self._is_ours and self.first_output is not None and not self.errors_for_users:
+            return words
         return map(self._last_word, words if self._is_ours else map(decoded_event, words))
 
     def _last_word(self, event: Event) -> Event:
