@@ -19,7 +19,8 @@ from typing import Final
 import msgspec
 
 from streamweir.codec.decimals import decimals
-from streamweir.jsontext import one_line, write_json
+from streamweir.codec.text_json import text_json, text_lines
+from streamweir.jsontext import write_json
 
 __all__ = ["MESSAGE_ID", "POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number", "later_numbers"]
 
@@ -33,10 +34,6 @@ MESSAGE_ID: Final = "\0message_id"
 
 Number = tuple[int, int]
 """A number in the frame of a text, and the difference to this number in the frame of the next text."""
-
-_string: Final = msgspec.json.Encoder().encode
-_lines: Final = msgspec.json.Encoder().encode_lines
-"""Writes several strings in one call, each as `write_json` does. Texts of a template are valid."""
 
 _SSE_ID: Final = "sequence"
 """The key of the number that is also the id of an SSE block."""
@@ -93,12 +90,9 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are the numbers of the first frame."""
         if len(texts) == 1:
-            text = _string(texts[0])
-            if not text.isascii():
-                text = one_line(text)
+            text = text_json(texts[0])
             return self._template % tuple([text if key is None else numbers[key][0] for key in self._keys])
-        lines = _lines(texts)
-        lines = (lines if lines.isascii() else one_line(lines))[:-1]
+        lines = text_lines(texts)
         for key in self._keys:
             if key is not None and numbers[key][1]:
                 return self._joined(lines.split(b"\n"), numbers, [])
@@ -115,7 +109,7 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
             ids: the id of the message of each frame.
             numbers: the numbers of the first frame.
         """
-        return self._joined(_strings(texts), numbers, _strings(ids))
+        return self._joined(text_lines(texts).split(b"\n"), numbers, text_lines(ids).split(b"\n"))
 
     def _edges(self, numbers: Mapping[str, Number]) -> tuple[bytes, bytes]:
         """Return the bytes of a frame before and after its text."""
@@ -154,12 +148,6 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
 def later_numbers(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
     """Return the numbers in a frame that comes this many frames later."""
     return {key: (number + frames * step, step) for key, (number, step) in numbers.items()}
-
-
-def _strings(texts: Sequence[str]) -> list[bytes]:
-    """Return the JSON of each text."""
-    lines = _lines(texts)
-    return (lines if lines.isascii() else one_line(lines))[:-1].split(b"\n")
 
 
 def _template(written: bytes, places: Sequence[tuple[int, int, str | None]]) -> bytes:

@@ -15,11 +15,10 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import Final
 
-import msgspec
-
 from streamweir.codec.decimals import DECIMALS, decimals
+from streamweir.codec.text_json import text_json, text_lines
 from streamweir.events import Stamp
-from streamweir.jsontext import one_line, write_json
+from streamweir.jsontext import write_json
 
 __all__ = ["LONG_TEXT", "StampedTemplate"]
 
@@ -29,10 +28,6 @@ LONG_TEXT: Final = 256 << 10
 _NUL: Final = b"\0"
 _PIECE: Final = 64 << 10
 """The number of characters of a long text that are written in one step."""
-
-_string: Final = msgspec.json.Encoder().encode
-_lines: Final = msgspec.json.Encoder().encode_lines
-"""Writes several strings in one call, each as `write_json` does. Texts of a template are valid."""
 
 
 class StampedTemplate:
@@ -59,10 +54,8 @@ class StampedTemplate:
             text = texts[0]
             if len(text) >= LONG_TEXT and text.isascii():
                 return self._long_block(text, stamp)
-            json = _string(text)
-            return self._block(json if json.isascii() else one_line(json), stamp)
-        lines = _lines(texts)
-        written = (lines if lines.isascii() else one_line(lines))[:-1].split(b"\n")
+            return self._block(text_json(text), stamp)
+        written = text_lines(texts).split(b"\n")
         numbers = decimals(stamp.sequence, 1, len(written))
         behind = b"%b%d%b" % (self._before_time, stamp.timestamp, self._before_sequence)
         blocks = [self._end + b"id: ", b"", self._begin, b"", behind, b""] * len(written)

@@ -17,7 +17,7 @@ from streamweir.events import (
     ToolCallStart,
 )
 
-__all__ = ["is_answer", "is_blank"]
+__all__ = ["is_answer"]
 
 _ANSWERS: Final = frozenset(
     {ToolCallStart, ToolCallDelta, ToolCallProgress, ToolCallEnd, Interaction, Reference}
@@ -31,12 +31,8 @@ _MUTE_DATA: Final = frozenset({"custom", "state", "state_delta"})
 def is_answer(event: Event) -> bool:
     """Return whether an event is an answer or a part of one (the standard protocol, section 3 rule 8)."""
     if type(event) is Content or type(event) is Thinking:
-        return not is_blank(event.content)
+        text = event.content
+        return bool(text) and not text.isspace()
     if type(event) is Data:
         return event.data_type not in _MUTE_DATA or bool(event.is_answer)
     return type(event) in _ANSWERS
-
-
-def is_blank(text: str) -> bool:
-    """Return whether a text has no visible characters."""
-    return not text or text.isspace()

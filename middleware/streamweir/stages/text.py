@@ -222,7 +222,8 @@ class TextDeduplication:
             message = self._reopen(event, message)
         self._current = message
         self._trace(message, text)
-        message.completed = ends
+        if ends:
+            message.completed = True
         return None if message.number == 1 else (renamed(event, message),)
 
     def _whole(self, event: Content | Thinking, message: SentMessage) -> Iterable[Event]:

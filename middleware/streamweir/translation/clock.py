@@ -98,7 +98,6 @@ class StreamClock:
         self,
         began: float,
         heartbeat: float | None = None,
-        *,
         source: Evidence | None = None,
         timeouts: Durations = NO_TIMEOUTS,
         write: float | None = None,

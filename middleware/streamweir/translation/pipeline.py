@@ -150,9 +150,9 @@ class Pipeline:
 
     def _set_sinks(self, sinks: list[EventSink]) -> None:
         self._sinks = sinks
-        self._only_sink: EventSink | None = sinks[0] if len(sinks) == 1 else None
-        self.frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
-        self._copier = self.frame_sinks[0] if self.frame_sinks and len(sinks) == 1 else None
+        self._only_sink = only = sinks[0] if len(sinks) == 1 else None
+        self.frame_sinks = frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
+        self._copier = frame_sinks[0] if frame_sinks and only is not None else None
 
     def tick(self) -> None:
         """Update the current time, which the next events get."""

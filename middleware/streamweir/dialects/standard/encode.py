@@ -11,6 +11,7 @@ from streamweir.codec.decimals import DECIMALS
 from streamweir.codec.frame_template import MESSAGE_ID, FrameTemplate, Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.codec.stamped_template import StampedTemplate
+from streamweir.codec.text_json import text_json
 from streamweir.dialects.standard.encode_first_version import in_first_version
 from streamweir.events import (
     EVENT_TYPES,
@@ -26,7 +27,7 @@ from streamweir.events import (
     wire_metadata,
 )
 from streamweir.framing import Frame
-from streamweir.jsontext import json_to_keep, write_json
+from streamweir.jsontext import write_json
 
 __all__ = ["StandardEncoder"]
 
@@ -141,7 +142,7 @@ class StandardEncoder(Encoder):
         if kind is SessionEnd:
             data = write_json(_end_data(event))  # type: ignore[arg-type]
         elif kind is SessionStart and _is_usual(event, stamp):  # type: ignore[arg-type]
-            data = _SESSION_START % (write_json(event.session_id), written_id)  # type: ignore[union-attr]
+            data = _SESSION_START % (text_json(event.session_id), written_id)  # type: ignore[union-attr,arg-type]
         elif kind is Content:
             data = _COMPLETED if _is_completion(event) else write_json(_content_data(event))  # type: ignore[arg-type]
         else:
@@ -155,7 +156,7 @@ class StandardEncoder(Encoder):
             return None
         is_plain = type(event) is Content and event.format is None and event.channel is None
         is_same_id = stamp.request_id is self._request_id
-        if is_plain and is_same_id and event.meta is self._text_meta and self._template is not None:
+        if is_plain and self._template is not None and is_same_id and event.meta is self._text_meta:
             return self._template
         written_id = self._id_text if is_same_id else self._written_id(stamp)
         end = self._end_of(event, event.meta) + b"\n\n" if event.meta else b"}}\n\n"
@@ -198,7 +199,7 @@ class StandardEncoder(Encoder):
     def _written_id(self, stamp: Stamp) -> bytes:
         """Return the JSON of the request id of a stamp."""
         if stamp.request_id is not self._request_id:
-            self._request_id, self._id_text = stamp.request_id, json_to_keep(stamp.request_id)
+            self._request_id, self._id_text = stamp.request_id, text_json(stamp.request_id)
         return self._id_text
 
     def _end_of(self, event: Event, meta: Meta) -> bytes:
