@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import Final
 
-from streamweir.codec.decimals import DECIMALS, decimals
+from streamweir.codec.decimals import decimal, decimals
 from streamweir.codec.text_json import text_json, text_lines
 from streamweir.events import Stamp
 from streamweir.jsontext import write_json
@@ -25,7 +25,6 @@ __all__ = ["LONG_TEXT", "StampedTemplate"]
 LONG_TEXT: Final = 256 << 10
 """The least characters of a text that is written in pieces."""
 
-_NUL: Final = b"\0"
 _PIECE: Final = 64 << 10
 """The number of characters of a long text that are written in one step."""
 
@@ -50,45 +49,52 @@ class StampedTemplate:
 
     def write(self, texts: Sequence[str], stamp: Stamp) -> bytes:
         """Return the blocks of texts; each has the next sequence number, the first one that of the stamp."""
-        if len(texts) == 1:
-            text = texts[0]
-            if len(text) >= LONG_TEXT and text.isascii():
-                return self._long_block(text, stamp)
-            return self._block(text_json(text), stamp)
-        written = text_lines(texts).split(b"\n")
-        numbers = decimals(stamp.sequence, 1, len(written))
-        behind = b"%b%d%b" % (self._before_time, stamp.timestamp, self._before_sequence)
-        blocks = [self._end + b"id: ", b"", self._begin, b"", behind, b""] * len(written)
-        blocks[1::6] = blocks[5::6] = numbers
-        blocks[3::6] = written
+        if len(texts) > 1:
+            return self._several(text_lines(texts).split(b"\n"), stamp)
+        text = texts[0]
+        if len(text) >= LONG_TEXT and text.isascii():
+            return self._long_block(text, stamp)
+        number = decimal(stamp.sequence)
+        return b"".join(
+            (
+                b"id: ",
+                number,
+                self._begin,
+                text_json(text),
+                self._before_time,
+                decimal(stamp.timestamp),
+                self._before_sequence,
+                number,
+                self._end,
+            )
+        )
+
+    def _several(self, texts: Sequence[bytes], stamp: Stamp) -> bytes:
+        """Return the blocks of several texts, which are given as JSON."""
+        behind = self._before_time + decimal(stamp.timestamp) + self._before_sequence
+        blocks = [self._end + b"id: ", b"", self._begin, b"", behind, b""] * len(texts)
+        blocks[1::6] = blocks[5::6] = decimals(stamp.sequence, 1, len(texts))
+        blocks[3::6] = texts
         blocks[0] = b"id: "
         blocks.append(self._end)
         return b"".join(blocks)
 
     def _long_block(self, text: str, stamp: Stamp) -> bytes:
         """Return the block of a long text in ASCII. No other buffer as large as the text is made."""
-        begin, _, end = self._block(_NUL, stamp).partition(_NUL)  # JSON text holds none
-        block = BytesIO()
-        block.seek(len(begin) + len(text) + len(end) + 1)  # a buffer that grows is copied
-        block.write(_NUL)
-        block.seek(0)
-        block.write(begin + b'"')
-        for at in range(0, len(text), _PIECE):
-            block.write(memoryview(write_json(text[at : at + _PIECE]))[1:-1])
-        block.write(b'"' + end)
-        return block.getvalue()
-
-    def _block(self, text: bytes, stamp: Stamp) -> bytes:
-        """Return the block of a text, which is given as JSON."""
-        sequence = stamp.sequence
-        number = DECIMALS[sequence] if sequence < len(DECIMALS) else b"%d" % sequence
-        return b"id: %b%b%b%b%d%b%b%b" % (
-            number,
-            self._begin,
-            text,
+        begin = b'id: %d%b"' % (stamp.sequence, self._begin)
+        end = b'"%b%d%b%d%b' % (
             self._before_time,
             stamp.timestamp,
             self._before_sequence,
-            number,
+            stamp.sequence,
             self._end,
         )
+        block = BytesIO()
+        block.seek(len(begin) + len(text) + len(end) - 1)  # a buffer that grows is copied
+        block.write(b"\0")
+        block.seek(0)
+        block.write(begin)
+        for at in range(0, len(text), _PIECE):
+            block.write(memoryview(write_json(text[at : at + _PIECE]))[1:-1])
+        block.write(end)
+        return block.getvalue()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.completion import COMPLETION
-from streamweir.codec.decimals import DECIMALS
+from streamweir.codec.decimals import decimal
 from streamweir.codec.frame_template import MESSAGE_ID, FrameTemplate, Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION
 from streamweir.codec.stamped_template import StampedTemplate
@@ -34,13 +34,13 @@ __all__ = ["StandardEncoder"]
 _STARTS: Final = {cls: b'{"type":"%b","data":' % name.encode() for name, cls in EVENT_TYPES.items()}
 """For each class of event: the beginning of its JSON."""
 
-_BLOCK: Final = b'id: %b\ndata: %b%b,"metadata":{"request_id":%b,"timestamp":%d,"sequence":%b%b\n\n'
+_BLOCK: Final = b'id: %b\ndata: %b%b,"metadata":{"request_id":%b,"timestamp":%b,"sequence":%b%b\n\n'
 """The block of an event: sequence, beginning, data, request id, time, sequence, end."""
 
 _COMPLETED: Final = b'{"content":"","is_complete":true}'
 """The data of `COMPLETION`."""
 _COMPLETION: Final = (
-    b'id: %%b\ndata: %b%b,"metadata":{"request_id":%%b,"timestamp":%%d,"sequence":%%b}}\n\n'
+    b'id: %%b\ndata: %b%b,"metadata":{"request_id":%%b,"timestamp":%%b,"sequence":%%b}}\n\n'
 ) % (_STARTS[Content], _COMPLETED)
 """The block of `COMPLETION`."""
 
@@ -135,10 +135,10 @@ class StandardEncoder(Encoder):
         if self.options:
             return None
         written_id = self._id_text if stamp.request_id is self._request_id else self._written_id(stamp)
-        place, kind = stamp.sequence, type(event)
-        number = DECIMALS[place] if place < len(DECIMALS) else b"%d" % place
+        kind = type(event)
+        number, time = decimal(stamp.sequence), decimal(stamp.timestamp)
         if event is COMPLETION:
-            return _COMPLETION % (number, written_id, stamp.timestamp, number)
+            return _COMPLETION % (number, written_id, time, number)
         if kind is SessionEnd:
             data = write_json(_end_data(event))  # type: ignore[arg-type]
         elif kind is SessionStart and _is_usual(event, stamp):  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ class StandardEncoder(Encoder):
         else:
             data = write_json(wire_data(event))
         end = self._end_of(event, event.meta) if event.meta else b"}}"
-        return _BLOCK % (number, _STARTS[kind], data, written_id, stamp.timestamp, number, end)
+        return _BLOCK % (number, _STARTS[kind], data, written_id, time, number, end)
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> StampedTemplate | None:
         """Return the template of a text. The last one of a text without other data is remembered."""
