@@ -317,7 +317,7 @@ class AnthropicDecoder(Decoder):
             return ()
         summary, rest = self._summary, None
         given, made = usage.get("input_tokens"), usage.get("output_tokens")
-        if not usage.keys() <= _TOKENS and (others := leftover(usage, _TOKENS)):
+        if not _TOKENS.issuperset(usage) and (others := leftover(usage, _TOKENS)):
             rest = keep_counts(summary, others, _KNOWN_TOKENS)
         if type(given) is int and 0 <= given < _MOST:
             summary["prompt_tokens"] = given

@@ -10,6 +10,7 @@ Any other block, and any block that is cut by the network, is for the parser and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, final
@@ -77,7 +78,14 @@ def has_form(data: bytes, frames: FrameReader, forms: BlockForms) -> bool:
     """Return whether `read_formed` has to be tried for `data`; `forms` are those of `frames`."""
     if frames.templates.current is None and frames.decoder and frames.decoder.plain_piece is not None:
         return True
-    return forms.pattern.match(data) is not None
+    frames.found = forms.pattern.match(data)
+    return frames.found is not None
+
+
+def _found_in(data: bytes, begin: int, frames: FrameReader) -> re.Match[bytes] | None:
+    """Return the block at `begin` if `has_form` has found it; None if it has to be matched."""
+    found, frames.found = frames.found, None
+    return found if found is not None and found.string is data and found.pos == begin else None
 
 
 def read_formed(
@@ -101,7 +109,7 @@ def read_formed(
         return begun
     fields, match = decoder.text_fields, forms.pattern.match
     has_texts = fields is not None and fields.form is not None
-    found = match(data, begin)
+    found = _found_in(data, begin, frames) or match(data, begin)
     has_none = found is None and frames.templates.current is not None
     if has_none or size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
         return begun

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, cast
@@ -64,6 +65,7 @@ class FrameReader:
         first_output: the first output that has been read; None before. Never cleared.
         is_under_way: set by the frame of the first output, unless `raw`; never cleared.
         forms: the forms of blocks that need not be decoded; None if frames have to be read one by one.
+        found: the first block of a read, if `has_form` has found its form; cleared by `read_formed`.
         empty_left: the bytes that may still be counted for frames that have no meaning.
         takes_marked: read the events that this process puts into the stream as text (`marked_event`).
         errors_for_users: the texts of failures are written for users, unless an event says otherwise.
@@ -74,6 +76,7 @@ class FrameReader:
     decoder: Decoder | None = None
     started = False
     forms: BlockForms | None = None
+    found: re.Match[bytes] | None = None
     errors_for_users = False
     first_output: FirstOutput | None = None
     is_under_way = False
@@ -151,9 +154,7 @@ class FrameReader:
         return [((read,), frame)]
 
     def read_event(self, frame: Frame) -> Event | list[FrameItems]:
-        """Return the event of a frame that is one event other than a text, once the stream has started; for
-        any other frame, what `read` returns.
-        """
+        """Return the event of a frame of a started stream that is one event, but no text; else see `read`."""
         if self.takes_marked and (marked := event_in(frame.data)) is not None:
             before = [*self.unreadable.note(frame)] if marked.before else []
             return [(before, None), *self.release(), ([SafeEvent(marked.event)], None)]
@@ -224,8 +225,7 @@ class FrameReader:
     def note_blocks(self, read: Sequence[FrameItems], empty: int, template: MessageTemplate | None) -> None:
         """Note blocks that were not decoded: the events `read` from them, and the number of empty messages.
 
-        `template` is that of the texts that directly follow; None if no text follows. There is room for the
-        empty messages.
+        `template`: that of the texts directly behind; None without texts. There is room for empty messages.
         """
         self.empty_left -= empty * EMPTY_BYTES
         self.templates.note_other(None)
