@@ -170,7 +170,8 @@ class UpstreamConnection(asyncio.Protocol):
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._buffered = 0
-        self._resume()
+        if self._is_paused:
+            self._resume()
         return data
 
     async def relay(self, take: Callable[[bytes], bool]) -> None:
@@ -250,7 +251,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._pieces.clear()
         self._buffered = 0
         self._lingering = Lingering(partial(on_whole, self), self.abort)
-        self._resume()
+        if self._is_paused:
+            self._resume()
 
     def has_news(self) -> bool:
         """Return whether bytes have arrived that the loop has not seen. An idle connection then has ended."""
@@ -335,7 +337,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._on_end(self)
 
     def _resume(self) -> None:
-        if self._is_paused and self.is_open and self._transport is not None:
+        if self.is_open and self._transport is not None:
             self._is_paused = False
             self._transport.resume_reading()
 

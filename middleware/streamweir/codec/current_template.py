@@ -80,11 +80,6 @@ class MessageTemplates:
             if fields.ids:
                 self.thoughts = ThoughtTemplates(fields)
 
-    @property
-    def latest(self) -> bytes:
-        """The data of the latest message with the current template; empty unless they have counts."""
-        return self.current.latest if type(self.current) is CountingTemplate else b""
-
     def note(self, frame: Frame, event: Event | None) -> None:
         """Note that `frame` was decoded to `event`; None: it was decoded to no event or to several."""
         fields = self._fields

@@ -11,6 +11,7 @@ from streamweir.codec.detector import Detector
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.error_only_body import error_only_body
+from streamweir.codec.message_template import CountingTemplate
 from streamweir.codec.registry import process_dialects
 from streamweir.errors import (
     ConfigurationError,
@@ -140,9 +141,10 @@ class StreamReader:
         decoder = self.frames.decoder
         if decoder is None:
             return NO_EXTRA
-        if latest := self.frames.templates.latest:
+        template = self.frames.templates.current
+        if type(template) is CountingTemplate and template.latest:
             with suppress(MalformedEvent):
-                for _ in decoder.decode(Frame(latest)):
+                for _ in decoder.decode(Frame(template.latest)):
                     pass  # only its counts are new
         return decoder.reported_tokens
 
@@ -281,7 +283,7 @@ class StreamReader:
     def close(self) -> Iterable[FrameItems]:
         """Return the frames that the end of the body completes. Raises: see `feed`."""
         body = self.body
-        has_rest = self._detector is not None or body.unread or self.frames.holds_back
+        has_rest = self._detector is not None or body.unread or self.frames.held is not None
         if not has_rest and body.parser.is_at_boundary:
             return ()  # nearly all bodies end with a whole frame
         return self._read_rest()

@@ -55,7 +55,7 @@ _EVIDENCE: Final = {
 """The score of a flat message, by its type."""
 
 _LONGEST_END: Final = 40
-"""The most bytes of a block, alone in its read, that is compared with the form of an end."""
+"""The most bytes of a block, alone in its read, that is compared with the forms of an end."""
 
 
 class LegacyDecoder(Decoder):

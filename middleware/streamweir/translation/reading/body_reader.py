@@ -393,7 +393,7 @@ class BodyReader:
         """
         if not self.has_ended:
             self._frames.count_empty(GAP_BYTES)
-        if self._frames.holds_back:
+        if self._frames.held is not None:
             self._frames.hold(frame)
             return []
         return [((), frame)]

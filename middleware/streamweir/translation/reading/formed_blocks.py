@@ -105,7 +105,7 @@ def read_formed(
     """
     begin = stop = 0 if begun is None else begun.stop
     decoder, forms, size = frames.decoder, frames.forms, len(data)
-    if begin == size or decoder is None or forms is None or decoder.judges_texts or frames.holds_back:
+    if begin == size or decoder is None or forms is None or decoder.judges_texts or frames.held:
         return begun
     fields, match = decoder.text_fields, forms.pattern.match
     has_texts = fields is not None and fields.form is not None

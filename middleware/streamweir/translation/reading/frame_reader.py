@@ -49,7 +49,7 @@ class FrameReader:
     unset      construction: `decoder` is None                cannot be read
     new        `read_as`                                      is returned, also without items
     held       the first message only reports a failure:      without events is kept with the one that is
-               `_error_only` is set (`holds_back`)            held back; one with events releases both
+               `held` is set                                  held back; one with events releases both
     started    the first event: `started` is set for good     is returned with its items
 
     At the end of the body in the state held, the failure is the only event (`error_only_events`).
@@ -60,6 +60,8 @@ class FrameReader:
 
     Attributes:
         decoder: the decoder of the stream; None before the dialect is known.
+        held: the first frame, held back: it reports a failure of unknown kind, and may be the only frame;
+            None if no frame is held back.
         templates: the templates of its texts; set with the decoder.
         started: an event has been read.
         first_output: the first output that has been read; None before. Never cleared.
@@ -74,6 +76,7 @@ class FrameReader:
     """
 
     decoder: Decoder | None = None
+    held: ErrorOnlyBody | None = None
     started = False
     forms: BlockForms | None = None
     found: re.Match[bytes] | None = None
@@ -88,10 +91,8 @@ class FrameReader:
     _dialect: Dialect | None = None
     _provenance: Provenance | None = None
     _has_reported_text = False
-    _error_only: ErrorOnlyBody | None = None
-    """The first frame, held back: it reports a failure of unknown kind, and may be the only frame."""
-    _held = b""
-    """The bytes of frames without events that arrived after `_error_only`."""
+    _behind_held = b""
+    """The bytes of frames without events that arrived after `held`."""
 
     def __init__(self, limits: Limits, raw: bool) -> None:
         self.takes_marked = False  # read for each event, which takes longer on the class
@@ -131,11 +132,6 @@ class FrameReader:
         self._decode = take_and_decode
         self._makes_runs = self.templates.takes_whole = False
         self.forms = self.templates.thoughts = None
-
-    @property
-    def holds_back(self) -> bool:
-        """Whether the first frame is held back, as it may be a failure or the beginning of a stream."""
-        return self._error_only is not None
 
     def read(self, frame: Frame) -> list[FrameItems]:
         """Return a frame with its items, after the frame that was held back, if there is one.
@@ -183,7 +179,7 @@ class FrameReader:
         read: list[FrameItems] = []
         if events and not self.started:
             self.started = True
-            if self._error_only is not None:
+            if self.held is not None:
                 read += self.release()
         items: list[StreamItem] = [*events] if is_plain else self._attributed(events, frame)
         if not is_whole:
@@ -192,13 +188,13 @@ class FrameReader:
         if frame.invalid_text and not self._has_reported_text:
             self._has_reported_text = True
             items.append(invalid_text_warning())
-        if self.first_output is None and events and self._error_only is None:
+        if self.first_output is None and events and self.held is None:
             self.first_output = find_output(events, frame, self._dialect)
         frame.forget_value()
         self.is_under_way = self.started and not self._raw and self.first_output is not None
         if only is not None and len(items) == 1 and self.templates.current is not None:
             items = [*(self._as_run(only, frame) or items)]
-        if self.started or self._error_only is None or frame.is_unreadable:
+        if self.started or self.held is None or frame.is_unreadable:
             read.append((items, frame))
         else:
             self.hold(frame)
@@ -288,8 +284,8 @@ class FrameReader:
 
     def hold(self, frame: Frame) -> None:
         """Keep the bytes of a frame without events together with the frame that is held back."""
-        if self._error_only is not None and self._error_only.frame is not frame:
-            self._held += frame.raw or b""
+        if self.held is not None and self.held.frame is not frame:
+            self._behind_held += frame.raw or b""
 
     def last_words(self) -> Iterable[Event]:
         """Return the last events of the decoder. Raises the decoder's errors, also in the iteration."""
@@ -360,12 +356,12 @@ class FrameReader:
 
     def _first(self, frame: Frame, decoded: Iterable[Event]) -> Iterable[Event]:
         """Return the events of the first message; hold back a failure that is not an event of the dialect."""
-        if self._error_only:
+        if self.held:
             return decoded
         first = first_message(frame, decoded, room=self._room)
         if not isinstance(first, ErrorOnlyBody):
             return first
-        self._error_only = first
+        self.held = first
         return ()
 
     def release(self) -> list[FrameItems]:
@@ -387,10 +383,10 @@ class FrameReader:
             yield self.failure_event(held.failure), held.frame
 
     def _take_held(self) -> ErrorOnlyBody | None:
-        held, self._error_only = self._error_only, None
+        held, self.held = self.held, None
         if held is not None and held.frame.raw is not None:
-            held.frame.raw += self._held
-            self._held = b""
+            held.frame.raw += self._behind_held
+            self._behind_held = b""
         return held
 
     def failure_event(self, failure: FailureInBody) -> list[StreamItem]:
