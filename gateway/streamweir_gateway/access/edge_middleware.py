@@ -120,15 +120,20 @@ class _Response(Struct, eq=False):
         return self.forward(message)
 
     def _headers(self, given: Headers) -> Headers:
-        if type(given) is StreamHeaders and self._adds_nothing():
-            return given
-        request_id = (REQUEST_ID, self.state["request_id"].encode("ascii"))
-        is_theirs = self.state.get(RELAYS_ALL) and speaks_of_cors(given)
+        state = self.state
+        if (
+            type(given) is StreamHeaders
+            and self.cors is None
+            and not (state.get(RELAYED) or state.get(PRIVATE))
+        ):
+            return given  # a stream that gets no other headers than its own
+        request_id = (REQUEST_ID, state["request_id"].encode("ascii"))
+        is_theirs = state.get(RELAYS_ALL) and speaks_of_cors(given)
         cors = () if self.cors is None or is_theirs else self.cors
-        if self.state.get(RELAYED):
+        if state.get(RELAYED):
             cors = cors if cors and cors[0][0] == _ALLOW_ORIGIN else ()
             return [*_without(_RELAYED_WITH_CORS if cors else _RELAYED, given), request_id, *cors]
-        private = (VARIES,) if self.state.get(PRIVATE) and VARIES not in given else ()
+        private = (VARIES,) if state.get(PRIVATE) and VARIES not in given else ()
         return [
             *_without(_OURS_WITH_CORS if cors else _OURS, given),
             request_id,
@@ -136,10 +141,6 @@ class _Response(Struct, eq=False):
             *private,
             *cors,
         ]
-
-    def _adds_nothing(self) -> bool:
-        """Return whether a stream gets no other headers than its own."""
-        return self.cors is None and not (self.state.get(RELAYED) or self.state.get(PRIVATE))
 
 
 def _without(names: Set[bytes], headers: Headers) -> Headers:

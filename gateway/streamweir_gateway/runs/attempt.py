@@ -150,8 +150,9 @@ class Attempt:
                     if requests.given:
                         self._given = requests.given
                         self.stream.reader.hand_over(self._given)
-                    response = UpstreamResponse(await requests.send_last(request))
-                    del requests, request  # they hold the body, which a long stream would keep
+                    sending = requests.send(request) if context.opened is None else requests.sent(request)
+                    response = UpstreamResponse(await sending)
+                    del requests, request, sending  # they hold the body, which a long stream would keep
                     try:
                         supervisor.response = response
                         await self._relay(response, may_follow=may_follow)

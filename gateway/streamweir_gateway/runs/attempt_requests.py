@@ -48,7 +48,8 @@ class AttemptRequests(Struct, eq=False):
         """Return the request of the attempt; None if there are several, so that `send_first` is needed."""
         written = self.offer.written
         if written is None:
-            return self._with_messages(self.own.with_body(self.context.body.data))
+            request = self.own.with_body(self.context.body.data)
+            return request if self.destination.messages is None else self._with_messages(request)
         if len(written) == 1:
             return self._with_given(written[0].given, whole_request(self.own, written[0]))
         return None
@@ -91,15 +92,14 @@ class AttemptRequests(Struct, eq=False):
             on_connected=supervisor.sent if supervisor.clock.asked is None else None,
         )
 
-    def send_last(self, request: UpstreamRequest) -> Awaitable[TransportResponse]:
-        """Send the last request; if it was sent before the attempt, only note it for the recorder."""
+    async def sent(self, request: UpstreamRequest) -> TransportResponse:
+        """Return the response to `request`, which was sent before the attempt."""
         context = self.context
-        if context.opened is None:
-            return self.send(request)
         opened, context.opened = context.opened, None
+        assert opened is not None, "a response of the first upstream"
         if context.live.recorder is not None:
             context.live.recorder.sent(request)
-        return _at_once(opened)
+        return opened
 
     async def _failure_in(self, response: UpstreamResponse, sequence: RequestSequence) -> Failure | None:
         context, destination = self.context, self.destination
@@ -118,7 +118,3 @@ class AttemptRequests(Struct, eq=False):
         return messages.added_to(
             request, context.incoming, context.body.data, self.offer, context.record.note_close
         )
-
-
-async def _at_once(opened: TransportResponse) -> TransportResponse:
-    return opened
