@@ -115,7 +115,6 @@ class Lifecycle:
 
     summary: Mapping[str, Any] = MappingProxyType({})
     started = False
-    ended = False
     has_answer = False
     pauses = False
     warnings = 0
@@ -150,7 +149,7 @@ class Lifecycle:
         self._position = position
         self.waiting: list[Warning] = [*warnings]
         self._room = room
-        self.has_failed = False
+        self.ended = self.has_failed = False  # read for each event, which takes longer on the class
         self.closing_warnings: list[Callable[[], Iterable[Warning]]] = []
 
     @cached_property

@@ -69,9 +69,7 @@ class TextDeduplication:
     )
     handles_with_meta: ClassVar[frozenset[type[Event]]] = handles
 
-    _tools = 0
     _current: SentMessage | None = None
-    _forgotten = 0
     _has_content = False
     """A message of the answer has begun."""
     _deferred: DeferredThoughts | None = None
@@ -88,7 +86,8 @@ class TextDeduplication:
         self._kept_characters = kept if kept < KEPT_CHARACTERS else KEPT_CHARACTERS
         self._room = room
         self._left = room // 2
-        self._deferred = None  # read for each event, which takes longer on the class
+        self._deferred = None  # read for each event, as the next two are: it takes longer on the class
+        self._tools = self._forgotten = 0
         self._messages: dict[MessageKey, SentMessage] = {}
         """The messages in the order of their beginning."""
 
