@@ -319,10 +319,24 @@ def joined_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def masked_text(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return the text with `*` for each character in the spans, which are in order and do not overlap."""
+    """Return the text with `*` for each character in the spans, which are in order and do not overlap.
+
+    A JSON escape within which a span begins is masked as a whole.
+    """
     pieces: list[str] = []
     position = 0
     for start, end in spans:
-        pieces += (text[position:start], "*" * (end - start))
+        begin = max(position, _begin_of_escape(text, start))
+        pieces += (text[position:begin], "*" * (end - begin))
         position = end
     return "".join((*pieces, text[position:]))
+
+
+def _begin_of_escape(text: str, place: int) -> int:
+    """Return the beginning of the JSON escape that `place` is within; `place` itself if it is in none."""
+    begin = text.rfind("\\", max(0, place - len(r"\u00e")), place)
+    end = begin + len(r"\u00e9" if text.startswith("u", begin + 1) else r"\n")
+    if begin < 0 or place >= end:
+        return place
+    before = len(text[:begin].rstrip("\\"))
+    return place if (begin - before) % 2 else begin

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamweir.capture import CutBodyMask, SecretMask, masking
@@ -196,7 +196,11 @@ def test_released_read_hides_the_beginning_of_a_known_secret() -> None:
     assert rest.data == b"*" * 10 + b" and more"
 
 
-@given(text=st.text(alphabet='"\\{}:,nsk-_ab1 \n*=@/.', max_size=120))
+@given(text=st.text(alphabet='"\\{}:,nsk-_ab1 \n*=@/.\u00ab\u00e9', max_size=120))
+@example(text="\n:1@1/")
+@example(text="\u00e9:1@1/")
+@example(text="\u00ab1ab1")
+@example(text="\\n:1@1/")
 def test_json_stays_json(text: str) -> None:
     line = json.dumps({"text": text, "more": [text]})
     masked, _ = SecretMask(["ab1ab1", 'k-"ab1']).apply(line)
