@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from time import monotonic
 
 from streamweir_gateway.console.content_log import ContentLog
@@ -53,18 +52,12 @@ class ContentRecorder(RequestRecorder):
         if data:
             self._add(("read", monotonic(), data, self._position.written), len(data))
 
-    def _relay_noter(self) -> Callable[[float, bytes, int], None]:
-        relayed, position, notes = self._relayed, self._position, self._notes
-        most_held = self.settings.most_held
-
-        def note(now: float, data: bytes, before: int) -> None:
-            sent = relayed.pop() if relayed else b""
-            if len(notes) >= MOST_NOTES or self.held > most_held:
-                self.move_notes()
-            notes.append((now, data, before, sent, position.written))
-            self.held += len(data) + len(sent)
-
-        return note
+    def _note_relayed(self, now: float, data: bytes, before: int) -> None:
+        sent = self._relayed.pop() if self._relayed else b""
+        if len(self._notes) >= MOST_NOTES or self.held > self.settings.most_held:
+            self.move_notes()
+        self._notes.append((now, data, before, sent, self._position.written))
+        self.held += len(data) + len(sent)
 
     def _new_log(self, mask: LogMask) -> ContentLog:
         return ContentLog(StreamLog(self.settings.max_bytes, mask.raw, mask.note_more))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -67,16 +67,11 @@ class OutlineRecorder(RequestRecorder):
         if data:
             self._notes.append(("read", monotonic(), len(data), self._position.written))
 
-    def _relay_noter(self) -> Callable[[float, bytes, int], None]:
-        delivery, position, pack = self.delivery, self._position, pack_relay
-        relays = self._relays = self._relays or bytearray()
-        assert delivery is not None, "a relayed read has been delivered"
-
-        def note(now: float, data: bytes, before: int) -> None:
-            nonlocal relays
-            relays += pack(now, len(data), before, delivery.bytes, position.written)
-
-        return note
+    def _note_relayed(self, now: float, data: bytes, before: int) -> None:
+        assert self.delivery is not None, "a relayed read has been delivered"
+        if not self._relays:
+            self._relays = bytearray()
+        self._relays += pack_relay(now, len(data), before, self.delivery.bytes, self._position.written)
 
     def _new_log(self, mask: LogMask) -> OutlineLog:
         return OutlineLog(StreamLog(self.settings.max_bytes, mask.raw))

@@ -228,7 +228,7 @@ class RequestRecorder(RecordedRequest, ABC):
         self._notes.append(("response", monotonic(), head, None))
         self._response, response.on_read = response, self._note_read
         if self._reports_relays:
-            response.on_relayed = self._relay_noter()
+            response.on_relayed = self._note_relayed
 
     def attempt_ended(self, attempt: int, error: ErrorInfo | None, facts: AttemptFacts) -> None:
         """Note the end of an attempt."""
@@ -236,7 +236,7 @@ class RequestRecorder(RecordedRequest, ABC):
         reason = pipeline.lifecycle.reason if pipeline.position.ended else None
         end = attempt, self.destination, how_ended(response, facts), self.record.first_event_ms, error, reason
         self._notes.append(("attempt", monotonic(), end))
-        if response is not None:  # the delivery refers to it, and `on_relayed` to the delivery
+        if response is not None:  # the delivery refers to it, and its functions to this object
             response.on_read = response.on_relayed = self._response = None
 
     # --- reads and writes -----------------------------------------------------------------------------------
@@ -246,8 +246,8 @@ class RequestRecorder(RecordedRequest, ABC):
         """Note a read that is not relayed at once."""
 
     @abstractmethod
-    def _relay_noter(self) -> Callable[[float, bytes, int], None]:
-        """Return the function that notes each read of the present response that has been relayed at once."""
+    def _note_relayed(self, now: float, data: bytes, before: int) -> None:
+        """Note a read that has been relayed at once; see `on_relayed` of `UpstreamResponse`."""
 
     def delivered_by(self, delivery: DeliveryFacts, *, reports_relays: bool = False) -> None:
         """Watch the delivery that sends the stream to the client; see `StreamRecorder`."""
