@@ -13,7 +13,7 @@ from typing import Final, cast
 from .failures import NotSent
 from .http1 import ResponseParser, announced_length
 from .lingering import Lingering
-from .request import OnInterim, RequestStream
+from .request import OnInterim, UpstreamRequest
 from .request_writer import RequestWriter
 from .transport import WholeResponse
 
@@ -82,36 +82,26 @@ class UpstreamConnection(asyncio.Protocol):
         self._take: Callable[[bytes], bool] | None = None  # set while `relay` waits, like the next
         self._context: Context | None = None  # of the request that `relay` is called for
 
-    def request(
-        self,
-        head: bytes,
-        body: bytes,
-        *,
-        stream: RequestStream | None = None,
-        is_head: bool,
-        on_interim: OnInterim | None = None,
-    ) -> None:
+    def request(self, head: bytes, request: UpstreamRequest) -> None:
         """Send a request. The headers of its response may arrive before all is sent.
 
         Args:
             head: the request line and headers.
-            body: the body of the request, or its beginning.
-            stream: the rest of the body, sent as the upstream takes it, until its response is complete.
-            is_head: whether the request is a HEAD, so that the response has no body.
-            on_interim: called with the status and the headers of each interim response.
+            request: the request. Its `stream` is sent as the upstream takes it, until the response is
+                complete.
 
         Raises:
             NotSent: the connection has ended.
         """
         if not self.is_open or self._writer is None:
             raise NotSent("the connection had ended")
-        parser = self._awaited()
-        parser.is_head = is_head
-        parser.on_interim = on_interim
+        parser, stream = self._awaited(), request.stream
+        parser.is_head = request.method == "HEAD"
+        parser.on_interim = request.on_interim
         if stream is None:
-            self._writer.write(head, body)
+            self._writer.write(head, request.body)
         else:
-            self._writer.send_stream(head, body, stream, has_news=self.has_news, abort=self.abort)
+            self._writer.send_stream(head, request.body, stream, has_news=self.has_news, abort=self.abort)
 
     def begin(self, head: bytes, body: bytes) -> None:
         """Send a request with a whole body, without waiting for the response.

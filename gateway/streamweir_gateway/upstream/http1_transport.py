@@ -56,13 +56,7 @@ class Http1Transport:
             try:
                 if on_connected is not None:
                     on_connected()
-                connection.request(
-                    head,
-                    request.body,
-                    stream=request.stream,
-                    is_head=request.method == "HEAD",
-                    on_interim=request.on_interim,
-                )
+                connection.request(head, request)
                 while (response := connection.response()) is None:
                     await connection.news()
             except BaseException as error:

@@ -83,9 +83,11 @@ def has_form(data: bytes, frames: FrameReader, forms: BlockForms) -> bool:
 
 
 def _found_in(data: bytes, begin: int, frames: FrameReader) -> re.Match[bytes] | None:
-    """Return the block at `begin` if `has_form` has found it; None if it has to be matched."""
+    """Return the block at `begin`, which `has_form` may have found."""
     found, frames.found = frames.found, None
-    return found if found is not None and found.string is data and found.pos == begin else None
+    if found is not None and found.string is data and found.pos == begin:
+        return found
+    return None if frames.forms is None else frames.forms.pattern.match(data, begin)
 
 
 def read_formed(
@@ -109,7 +111,7 @@ def read_formed(
         return begun
     fields, match = decoder.text_fields, forms.pattern.match
     has_texts = fields is not None and fields.form is not None
-    found = _found_in(data, begin, frames) or match(data, begin)
+    found = match(data, begin) if frames.found is None else _found_in(data, begin, frames)
     has_none = found is None and frames.templates.current is not None
     if has_none or size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
         return begun
