@@ -100,7 +100,9 @@ class SniffingParser:
     @property
     def keeps_raw(self) -> bool:
         """Whether the frames of this body have their `raw` bytes, and gaps are returned."""
-        chosen = self.chosen
+        if self._is_behind_blocks:
+            return "sse" in self.raw_in
+        chosen = self._chosen
         return chosen is not None and not isinstance(chosen, TextBodyParser) and chosen.keeps_raw
 
     @property
@@ -118,7 +120,9 @@ class SniffingParser:
     @property
     def framing(self) -> str | None:
         """The framing of the body: `sse`, `ndjson`, `lines` or `text`; None while it is unknown."""
-        chosen = self.chosen
+        if self._is_behind_blocks:
+            return "sse"
+        chosen = self._chosen
         return None if chosen is None else _NAMES[type(chosen)]
 
     @property

@@ -153,7 +153,8 @@ class BodyReader:
         if len(data) > self._limit:
             return None
         formed = None if usual is None else begin_with_usual(data, frames, usual, parser)
-        if not (frames.forms is None or self.unread or parser.raw_in) and parser.is_at_boundary:
+        may_follow = formed is not None or not parser.raw_in
+        if frames.forms is not None and may_follow and not self.unread and parser.is_at_boundary:
             formed = read_formed(data, frames, parser, formed)
         if formed is None:
             return None
