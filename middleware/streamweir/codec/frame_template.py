@@ -90,8 +90,11 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
     def write(self, texts: Sequence[str], numbers: Mapping[str, Number]) -> bytes:
         """Return the frames of `texts`; `numbers` are the numbers of the first frame."""
         if len(texts) == 1:
-            text = text_json(texts[0])
-            return self._template % tuple([text if key is None else numbers[key][0] for key in self._keys])
+            values: list[bytes | int] = [text_json(texts[0])] * len(self._keys)
+            for place, key in enumerate(self._keys):
+                if key is not None:
+                    values[place] = numbers[key][0]
+            return self._template % tuple(values)
         lines = text_lines(texts)
         for key in self._keys:
             if key is not None and numbers[key][1]:
