@@ -138,7 +138,11 @@ class UpstreamConnection(asyncio.Protocol):
         return None
 
     def news(self) -> asyncio.Future[None]:
-        """Return a future that is done when bytes arrive or the connection ends. Nobody may `watch`."""
+        """Return a future that is done when bytes arrive or the connection ends.
+
+        The connection calls a listener of `watch` in place of the future, so `watch(None)` has to be called
+        before if there is one.
+        """
         self._waiter = waiter = self._loop.create_future()
         return waiter
 

@@ -62,10 +62,7 @@ def read_fields(fields: Fields, *, takes_old_names: bool = False) -> Request:
             add_files(messages, [*read_files(fields, name)])
         if inputs := _merged(fields, _ALL_INPUTS if takes_old_names else _INPUTS):
             request["inputs"] = inputs
-    others = fields.present(_READERS)
-    if not all(others.values()):
-        others = {name: value for name, value in others.items() if value or value == 0}
-    request.update(others)
+    request.update(made_request(**fields.present(_READERS)))
     return cast("Request", request)
 
 
