@@ -14,6 +14,8 @@ servers report a disconnect as soon as the response is complete.
 
 from __future__ import annotations
 
+import time
+
 import anyio
 
 from streamweir.http.sending import Message, Receive
@@ -28,12 +30,13 @@ class ReceiveProxy:
         self.is_over = False
         self._receive = receive
         self._released = anyio.Event()
+        self._released_at: float | None = None
         self._waiting: set[anyio.CancelScope] = set()
 
     @property
-    def is_released(self) -> bool:
-        """Whether every call of `receive` returns the disconnect."""
-        return self._released.is_set()
+    def released_for(self) -> float:
+        """The seconds since `release` was first called; 0.0 before."""
+        return 0.0 if self._released_at is None else time.monotonic() - self._released_at
 
     async def receive(self) -> Message:
         """Return the server's next message, or the disconnect."""
@@ -56,6 +59,8 @@ class ReceiveProxy:
     def release(self) -> None:
         """Return the disconnect to every call of `receive`, including calls that already wait."""
         self.is_over = True
+        if self._released_at is None:
+            self._released_at = time.monotonic()
         self._released.set()
         for scope in tuple(self._waiting):
             scope.cancel()

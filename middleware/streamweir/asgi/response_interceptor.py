@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, Final
 
 import anyio
-import anyio.lowlevel
 
 from streamweir.asgi.normalized_stream import FILES, NormalizedStream
 from streamweir.asgi.receive_proxy import ReceiveProxy
@@ -215,19 +214,13 @@ class ResponseInterceptor:
         await self._pass_on([self._start, message])
 
     async def _refuse(self, message: Message) -> None:
-        """Drop a message that the application sends after the end of its stream; raise if it comes too late.
-
-        The method also yields to the event loop, because an application that never waits has to let others
-        run. If the framework then cancels the application, that should happen in the application's next step,
-        where a generator runs its `finally`.
-        """
+        """Drop a message that is sent after the end of the stream; raise if it comes too late."""
         if message["type"] == _BODY and not message.get("more_body"):
             self._behind.note_body_ended()
             return
-        was_released = self._listening.is_released
         if not self._behind.allows_message() and self._server_raises:
             raise ClientGoneError("the stream is over")
-        await (anyio.lowlevel.checkpoint if was_released else anyio.lowlevel.cancel_shielded_checkpoint)()
+        await self._behind.yield_to_others()
 
     @property
     def _server_raises(self) -> bool:

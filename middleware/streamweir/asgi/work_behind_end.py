@@ -15,6 +15,8 @@ from __future__ import annotations
 import time
 from typing import Final
 
+import anyio.lowlevel
+
 from streamweir.asgi.receive_proxy import ReceiveProxy
 from streamweir.delivery.scheduler import GroupScheduler
 from streamweir.errors import Reason
@@ -25,6 +27,7 @@ _LATE_MESSAGE_SECONDS: Final = 5.0
 _RUN_ON_SECONDS: Final = 300.0
 _UNSENT_END_SECONDS: Final = 0.5
 _ENDED_BODY_SECONDS: Final = 1.0
+_OWN_STEP_SECONDS: Final = 1.0
 
 _CUT_OFF: Final = frozenset({"limit", "malformed", "first_event_timeout", "idle_timeout", "total_timeout"})
 """Reasons of an end that the application did not cause."""
@@ -87,3 +90,15 @@ class WorkBehindEnd:
             return True
         self._listening.release()  # the application does not stop by itself
         return False
+
+    async def yield_to_others(self) -> None:
+        """Let other tasks run, because an application that never waits would keep them from running.
+
+        For a second after the disconnect the framework cannot cancel the application here, but only where the
+        application itself waits. A generator that is cancelled where it waits runs its `finally` at once; a
+        generator that is suspended at its `yield` runs it only when it is collected as garbage.
+        """
+        if self._listening.released_for > _OWN_STEP_SECONDS:
+            await anyio.lowlevel.checkpoint()
+        else:
+            await anyio.lowlevel.cancel_shielded_checkpoint()

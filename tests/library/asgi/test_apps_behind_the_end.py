@@ -1,5 +1,7 @@
 """An application below the middleware runs on behind the end of its stream."""
 
+import asyncio
+import gc
 from typing import Any
 
 import anyio
@@ -235,6 +237,30 @@ async def test_app_whose_stream_is_cut_off_gets_a_disconnect_at_once(options: An
     with anyio.fail_after(PROMPTLY):
         await Server(mounted(app, **options)).run()
     assert app.done == ["told", "finally"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_generator_with_pieces_at_hand_is_closed_when_its_stream_is_cut_off() -> None:
+    closed = asyncio.Event()
+
+    async def answer() -> Any:
+        try:
+            for _ in range(50):  # as of a body whose lines have arrived together
+                yield TOKENS[0]
+            await anyio.sleep(60)
+        finally:
+            closed.set()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await StreamingResponse(answer(), media_type=SSE)(scope, receive, send)
+
+    gc.disable()
+    try:
+        with anyio.fail_after(PROMPTLY):
+            await Server(mounted(app, limits={"stream_bytes": 300}), spec_version="2.3").run()
+            await closed.wait()
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
