@@ -5,7 +5,8 @@
 
 The model answers, calls tools side by side, thinks, refuses (401, 429, 500), breaks off, has a person asked,
 or goes on until the client leaves. Every stream keeps the protocol, ends as it must and holds no secret of
-the model's; a client that leaves leaves nothing running. Exit code 1 if not.
+the model's; a client that leaves leaves nothing running. If not, the exit code is 1, and the last lines
+say what went wrong.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ STARTS_WITHIN: Final = 120.0
 ANSWERS_WITHIN: Final = 60.0
 """Seconds; the first answer of some servers loads half of what they are made of."""
 
-LEFT_WITHIN: Final = 5.0
-"""Seconds after a client's leave in which the model must have been left too."""
+LEFT_WITHIN: Final = 30.0
+"""Seconds after a client's leave in which the model must have been left too; how fast is up to the server."""
 SHOWN_LINES: Final = 40
 SHOWN_WIDTH: Final = 400
 """Of a server's log, where something went wrong."""
@@ -128,8 +129,8 @@ def interactions_of(answer: Answer) -> list[Fields]:
 # Running
 
 
-async def run_server(name: str, server: Server) -> int:
-    """Install and start a server, ask everything, print what was found, return how much went wrong."""
+async def run_server(name: str, server: Server) -> list[str]:
+    """Install and start a server, ask everything, print what was found, return what went wrong."""
     python = await asyncio.to_thread(environment, f"real/{name}", *server.requirements)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -142,37 +143,38 @@ async def run_server(name: str, server: Server) -> int:
                 broken = (
                     await ask(name, server, place, model)
                     if await serves(server, place, process)
-                    else len(server.cases)
+                    else [f"{name} did not start"]
                 )
         if broken:
             print_log(name, place.folder / "server.log")
     took = time.monotonic() - began
     unwatched = f"; does not watch its client: {server.unwatched}" if server.unwatched else ""
-    print(f"{name}: {len(server.cases)} requests, {broken} went wrong, {took:.0f} s{unwatched}")
+    print(f"{name}: {len(server.cases)} requests, {len(broken)} went wrong, {took:.0f} s{unwatched}")
     return broken
 
 
-async def is_broken(name: str, asking: Asking, case: Case) -> bool:
-    """Run a case and print what was found."""
+async def problem_of(name: str, asking: Asking, case: Case) -> str:
+    """Run a case, print what was found, and return the line if something went wrong."""
     try:
         found = await asking.run(case)
     except (TimeoutError, OSError, AssertionError, LookupError) as error:
         found = [f"{type(error).__name__}: {error}"]
-    print(f"{name:20} {case!s:36} {'; '.join(found) or 'ok'}", flush=True)
-    return bool(found)
+    line = f"{name:20} {case!s:36} {'; '.join(found) or 'ok'}"
+    print(line, flush=True)
+    return line if found else ""
 
 
-async def ask(name: str, server: Server, place: Place, model: Upstream) -> int:
-    """Ask a server everything, and return how much went wrong."""
+async def ask(name: str, server: Server, place: Place, model: Upstream) -> list[str]:
+    """Ask a server everything, and return what went wrong."""
     async with running_gateway(place.folder, **server.gateway(place)) as gateway:
         await gateway.ready()
         asking, room = Asking(server, place, model, gateway), asyncio.Semaphore(server.at_once)
 
-        async def is_wrong(case: Case) -> bool:
+        async def ask_one(case: Case) -> str:
             async with room:
-                return await is_broken(name, asking, case)
+                return await problem_of(name, asking, case)
 
-        return sum(await asyncio.gather(*map(is_wrong, server.cases)))
+        return [line for line in await asyncio.gather(*map(ask_one, server.cases)) if line]
 
 
 async def serves(server: Server, place: Place, process: subprocess.Popen[bytes]) -> bool:
@@ -201,17 +203,19 @@ async def run_all(names: Sequence[str]) -> int:
     """Run the servers with these names, or all; return the exit code."""
     room = asyncio.Semaphore(AT_ONCE)
 
-    async def run(name: str, server: Server) -> int:
+    async def run(name: str, server: Server) -> list[str]:
         async with room:
             return await run_server(name, server)
 
     servers = real_servers(names)
     results = await asyncio.gather(*(run(name, server) for name, server in servers.items()))
+    broken = [line for lines in results for line in lines]
     print(
         f"{sum(len(server.cases) for server in servers.values())} requests to {len(servers)} real server(s):"
-        f" {sum(results)} went wrong"
+        f" {len(broken)} went wrong"
     )
-    return 1 if any(results) else 0
+    print(*broken, sep="\n", end="\n" if broken else "")
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":
