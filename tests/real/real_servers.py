@@ -91,6 +91,8 @@ class Server:
         ready: a path that answers with 200 once it serves; empty: as soon as it listens.
         at_once: how many requests it is sent side by side.
         unwatched: why it goes on when its client leaves; the gateway's own leave counts there.
+        leave_tries: how often a client may leave until the server stops; more than one where it notices every
+            leave and now and then still goes on.
     """
 
     requirements: tuple[str, ...]
@@ -101,6 +103,7 @@ class Server:
     ready: str = ""
     at_once: int = 1
     unwatched: str = ""
+    leave_tries: int = 1
 
 
 def served_app(name: str) -> Callable[[Place], Sequence[str]]:

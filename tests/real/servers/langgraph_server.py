@@ -113,5 +113,6 @@ SERVER: Final = Server(
     gateway=gateway,
     ready="/ok",
     at_once=4,  # a run waits up to a second before it begins
+    leave_tries=3,  # its log says "Cancelled runs", but a worker that has just begun may not hear of it
     cases=[*cases(), *at("/a2a", OVER_A2A)],
 )
