@@ -10,6 +10,7 @@ from streamweir.codec.coerce import custom
 from streamweir.codec.folded_result import events_in, is_whole_answer, refusal_in
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_events import is_standard, read_standard
+from streamweir.codec.text_form import TextForm
 from streamweir.events import Error, Event
 from streamweir.framing import Frame
 
@@ -33,6 +34,10 @@ class StandardDecoder(Decoder):
     text_fields: ClassVar = TextFields(
         texts=(("data", "content"),),
         ignored=(("metadata", "timestamp"), ("metadata", "sequence")),
+        form=TextForm(
+            '{"type":"content","data":{"content":<text>}',
+            ',"metadata":{"request_id":<string>,"timestamp":<ignored>,"sequence":<ignored>}}',
+        ),
         learned_after=5,  # it is plain to read
     )
 
