@@ -105,8 +105,8 @@ class ErrorSanitizer:
 
     def _is_harmless_run(self, event: SessionStart | SessionEnd) -> bool:
         """Return whether a start or an end certainly is safe, as nearly all are."""
-        meta, is_start = event.meta, type(event) is SessionStart
-        if meta is None or (is_start and event.session_id):  # type: ignore[union-attr]
+        meta, is_start = event.meta or {}, type(event) is SessionStart
+        if is_start and event.session_id and is_exception_text(event.session_id):  # type: ignore[union-attr]
             return False
         for name, item in meta.items():
             if name == "extra":

@@ -279,6 +279,15 @@ def big_reports() -> list[Event]:
     ]
 
 
+def test_start_like_a_harmless_one_with_an_exception_as_session_is_redacted() -> None:
+    beside: Any = {"run_id": "r", "extra": {"bot_id": "b-1"}}
+    stage = ErrorSanitizer(debug=False)
+    starts = [SessionStart(session_id=name, meta=beside) for name in ("s-1", "s-2", "KeyError: 'x'")]
+    first, second, third = run(stage, [*starts])
+    assert [first, second] == starts[:2]
+    assert "KeyError" not in str(wire_data(third))
+
+
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("event", big_reports(), ids=lambda event: event.type)
 def test_megabyte_of_failure_is_redacted_in_time(event: Event, debug: bool) -> None:
