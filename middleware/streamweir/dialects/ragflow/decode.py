@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import NO_OPTIONS, Decoder, Options
@@ -103,6 +103,10 @@ class RagflowDecoder(Decoder):
     def accepts_text(self, text: str) -> bool:
         """Ask the reader of the family that the last message belongs to."""
         return self._last.accepts_text(text)
+
+    def accepts_texts(self, texts: Sequence[str]) -> int:
+        """Ask that reader about all texts as one, which it accepts if it would accept each; else about each."""
+        return len(texts) if self._last.accepts_text("".join(texts)) else super().accepts_texts(texts)
 
     @property
     def shown_form(self) -> Options:

@@ -140,8 +140,6 @@ class BodyReader:
             data, self.unread = self.unread + data, b""
         if is_short or decoder is None or len(data) > self._limit:
             return self._read_frames(data)
-        if decoder.judges_texts and self._blocks.around(self._frames.templates.current) is None:
-            return self._read_frames(data)
         return self._read_blocks(data, is_tried=is_tried)
 
     def _read_formed(self, data: bytes) -> Iterable[FrameItems] | None:
