@@ -105,7 +105,7 @@ class RagflowDecoder(Decoder):
         return self._last.accepts_text(text)
 
     def accepts_texts(self, texts: Sequence[str]) -> int:
-        """Ask that reader about all texts as one, which it accepts if it would accept each; else about each."""
+        """Ask that reader about all texts as one, which it accepts if it accepts each; else about each."""
         return len(texts) if self._last.accepts_text("".join(texts)) else super().accepts_texts(texts)
 
     @property
