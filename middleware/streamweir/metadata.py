@@ -68,7 +68,7 @@ def failure_meta(meta: Meta | None) -> Meta | None:
 
 def ids_of(meta: Meta | None) -> Meta | None:
     """Return the ids and the place of an event in `meta`, without other facts about the event."""
-    if meta is None or meta.keys() <= _IDS:
+    if meta is None or (len(meta) == 1 and "message_id" in meta) or meta.keys() <= _IDS:
         return meta
     kept = failure_meta(meta)
     if not kept or _TIMES.isdisjoint(kept):

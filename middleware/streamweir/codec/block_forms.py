@@ -40,8 +40,9 @@ _TEXT: Final = rf'{_PLAIN}(?:\\["\\/bfnrt]{_PLAIN}){{0,64}}+'
 _NAMED: Final = re.compile(r"<([a-z_]+)=(word|word_or_null|text|object|mark)>")
 _object: Final = msgspec.json.Decoder(dict[str, Any]).decode
 _text: Final = msgspec.json.Decoder(str).decode
-_BEGIN: Final = r"(?P<begin>(?:event: (?P<name>[\w.-]{1,64}+)\n)?+data: ?+)"
-_BEFORE: Final = r"(?:event: [\w.-]{1,64}+\n)?+data: ?+"
+_NAME: Final = "[A-Za-z0-9_.-]{1,64}+"
+_BEGIN: Final = rf"(?P<begin>(?:event: (?P<name>{_NAME})\n)?+data: ?+)"
+_BEFORE: Final = rf"(?:event: {_NAME}\n)?+data: ?+"
 
 STRICT_PLACES: Final[Mapping[str, str]] = {
     "<string>": _WORD,

@@ -56,6 +56,7 @@ def with_short_names(event: Event, short: Callable[[str], str] = short_id) -> Ev
     """
     kind, meta = type(event), event.meta
     is_short = kind is SessionEnd or (kind is Content and event.channel is None)  # type: ignore[union-attr]
+    is_short = is_short or (kind is SessionStart and event.session_id is None)  # type: ignore[union-attr]
     if is_short or ((has_short := _SHORT_ONES.get(kind)) is not None and has_short(event)):
         if meta is None:
             return event

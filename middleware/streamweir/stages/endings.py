@@ -6,7 +6,6 @@ Source: the standard protocol 1.1, sections 2 (`summary`), 5 and 6 (reasons of c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -65,11 +64,10 @@ _ALSO_FITTING: Final = frozenset(
 """Further pairs of a reason and an error code that may occur in one failed end."""
 
 _TOKENS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
-_tokens_of: Final = itemgetter(*_TOKENS)
 _ALL_TOKENS: Final = frozenset(_TOKENS)
 _COUNTS: Final = frozenset({*_TOKENS, "duration_ms"})
-_USUAL: Final = frozenset({*_TOKENS, "finish_reason"})
-"""The fields of a summary in most streams."""
+_USUAL: Final = len(_TOKENS) + 1
+"""The number of fields of most summaries, which have all counts of tokens and a finish reason."""
 _COUNTED_HERE: Final = frozenset({"tool_calls", "events"})
 """The counts of a summary that are not the upstream's."""
 _TOO_LARGE: Final = 2**53
@@ -113,7 +111,10 @@ def reason_of_code(code: str) -> Reason:
 
 
 def opening_meta(event: Event) -> Meta | None:
-    """Return the metadata of `session_start`: of `event` if it is the start, else with the ids of `event`."""
+    """Return the metadata of `session_start`: of `event` if it is the start, else with the ids of `event`.
+
+    It is the metadata of `event` itself only if this has no ids of a session, a thread or a run.
+    """
     meta = event.meta
     if not meta:
         return None
@@ -137,15 +138,12 @@ def fitting_reason(event: SessionEnd) -> Reason:
 
 def split_summary(summary: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the known fields of a summary (with the third token count) and all other fields."""
-    if summary.keys() == _USUAL and summary["finish_reason"] in FINISH_REASONS:
-        prompt, completion, total = _tokens_of(summary)
-        are_whole = type(prompt) is type(completion) is type(total) is int
-        if (
-            are_whole
-            and 0 <= prompt < _TOO_LARGE
-            and 0 <= completion < _TOO_LARGE
-            and 0 <= total < _TOO_LARGE
-        ):
+    if len(summary) == _USUAL and summary.get("finish_reason") in FINISH_REASONS:
+        for name in _TOKENS:
+            count = summary.get(name)
+            if type(count) is not int or not 0 <= count < _TOO_LARGE:
+                break
+        else:
             return summary, {}
     known: dict[str, Any] = {}
     rest: dict[str, Any] = {}

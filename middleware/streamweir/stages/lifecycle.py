@@ -294,7 +294,7 @@ class Lifecycle:
         self.started = True
         given = event.session_id if type(event) is SessionStart else None
         meta = opening_meta(event) if event.meta else None
-        if meta is not None:
+        if meta is not None and meta is not event.meta:
             given, self.thread_id = given or meta.get("session_id"), meta.get("thread_id")
         self.session_id = session_id = given or self._session_id
         start = SessionStart(session_id, self._request_id, upstream=self._upstream, meta=meta)

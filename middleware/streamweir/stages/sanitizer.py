@@ -44,14 +44,12 @@ _CODE: Final = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MOST_FIELDS: Final = 4096
 """The most unknown fields of one event that are checked one by one; more fields count as one report."""
 
-
 _ENVELOPE: Final = frozenset({"name", "value"})
 """The keys of the standard protocol around the content of an unknown event."""
 
 _CACHED: Final = 64
 """The longest name, in characters, whose verdict is cached in the process."""
 _FEW_FIELDS: Final = 4
-
 _LONGEST_NAME: Final = 6
 """The longest key, in characters, that is too short to be the message of an exception."""
 
@@ -108,6 +106,8 @@ class ErrorSanitizer:
         meta, is_start = event.meta or {}, type(event) is SessionStart
         if is_start and event.session_id and is_exception_text(event.session_id):  # type: ignore[union-attr]
             return False
+        if len(meta) == 1 and meta.get("message_id") is self._harmless_id:
+            return True
         for name, item in meta.items():
             if name == "extra":
                 if not (is_start and _is_harmless(meta["extra"])):

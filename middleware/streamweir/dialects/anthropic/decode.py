@@ -220,12 +220,15 @@ class AnthropicDecoder(Decoder):
         message_id, model, later_model, usage = found.group("id", "model", "later_model", "usage")
         if len(self._summary) >= _MANY or (counts := object_in(usage)) is None:
             return None
-        self._meta = meta = message_meta(message_id.decode())
+        meta: Meta = {"message_id": message_id.decode()} if message_id else {}
+        self._meta = meta or None
         if self._has_blocks:
-            self._blocks.meta = meta
+            self._blocks.meta = self._meta
         if (model := model if later_model is None else later_model) is not None:
-            meta = {**(meta or {}), "extra": {"model": model.decode()}}
-        return (SessionStart(meta=meta), *self._count(counts))
+            meta = meta.copy()
+            meta["extra"] = {"model": model.decode()}
+        start = SessionStart(meta=meta or None)
+        return (start, *further) if (further := self._count(counts)) else (start,)
 
     def _finish(self, found: re.Match[bytes]) -> Sequence[Event] | None:
         """Note the counts and the stop reason of a usual answer; return its end, if that is a part of the
@@ -275,16 +278,15 @@ class AnthropicDecoder(Decoder):
         return asked_in(message)
 
     def _stop(self, beside: dict[str, Any] | None) -> tuple[Event, ...]:
-        calls: tuple[Event, ...] = ()
-        waits = self._waits
-        if self._has_blocks:
-            calls = (*self._blocks.stop_all(),)
-            if self._summary.get("finish_reason") not in CUT_SHORT:
-                calls += (*self._blocks.ask_for_cut(),)
-            waits = waits or self._blocks.called
-        meta = and_extra(self._meta, beside)
-        end = SessionEnd("suspended" if waits else "completed", summary=self._summary or None, meta=meta)
-        return (*calls, end)
+        meta = self._meta if beside is None else and_extra(self._meta, beside)
+        summary = self._summary or None
+        if not self._has_blocks:
+            return (SessionEnd("suspended" if self._waits else "completed", None, summary, meta=meta),)
+        calls = (*self._blocks.stop_all(),)
+        if self._summary.get("finish_reason") not in CUT_SHORT:
+            calls += (*self._blocks.ask_for_cut(),)
+        waits = self._waits or self._blocks.called
+        return (*calls, SessionEnd("suspended" if waits else "completed", None, summary, meta=meta))
 
     def _whole(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events of a whole message, sent in place of a stream."""
@@ -317,7 +319,8 @@ class AnthropicDecoder(Decoder):
             return ()
         summary, rest = self._summary, None
         given, made = usage.get("input_tokens"), usage.get("output_tokens")
-        if not _TOKENS.issuperset(usage) and (others := leftover(usage, _TOKENS)):
+        has_more = len(usage) > (given is not None) + (made is not None)
+        if has_more and (others := leftover(usage, _TOKENS)):
             rest = keep_counts(summary, others, _KNOWN_TOKENS)
         if type(given) is int and 0 <= given < _MOST:
             summary["prompt_tokens"] = given

@@ -147,7 +147,8 @@ class StandardEncoder(Encoder):
             data = _COMPLETED if _is_completion(event) else write_json(_content_data(event))  # type: ignore[arg-type]
         else:
             data = write_json(wire_data(event))
-        end = self._end_of(event, event.meta) if event.meta else b"}}"
+        meta = event.meta
+        end = b"}}" if not meta else self._end if meta is self._meta else self._end_of(event, meta)
         return _BLOCK % (number, _STARTS[kind], data, written_id, time, number, end)
 
     def text_template(self, event: Content | Thinking, stamp: Stamp) -> StampedTemplate | None:
@@ -208,9 +209,13 @@ class StandardEncoder(Encoder):
         """
         if meta is self._meta:
             return self._end
-        metadata = meta if _OWN_PLACES.isdisjoint(meta) else wire_metadata(event)
-        end = b",%b}" % write_json(metadata)[1:] if metadata else b"}}"
-        is_equal_for_all = metadata is meta or "duration_ms" not in meta  # whose place depends on the event
+        is_equal_for_all = True
+        if len(meta) == 1 and "message_id" in meta:  # nearly all
+            end = b',"message_id":%b}}' % text_json(meta["message_id"])
+        else:
+            metadata = meta if _OWN_PLACES.isdisjoint(meta) else wire_metadata(event)
+            end = b",%b}" % write_json(metadata)[1:] if metadata else b"}}"
+            is_equal_for_all = metadata is meta or "duration_ms" not in meta  # its place depends on the event
         if is_equal_for_all and len(end) <= _REMEMBERED:
             self._meta, self._end = meta, end
         return end
@@ -231,7 +236,8 @@ def _is_usual(event: SessionStart, stamp: Stamp) -> bool:
 
 def _is_completion(event: Content) -> bool:
     """Return whether an event is `COMPLETION`, apart from its metadata."""
-    return not event.content and event == Content("", is_complete=True, meta=event.meta)
+    is_plain = event.format is None and event.op is None and event.channel is None and event.opaque is None
+    return event.is_complete is True and not event.content and is_plain
 
 
 def _content_data(event: Content) -> dict[str, Any]:
