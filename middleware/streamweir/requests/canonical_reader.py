@@ -55,14 +55,18 @@ def read_fields(fields: Fields, *, takes_old_names: bool = False) -> Request:
     request: dict[str, Any] = {"messages": messages}
     if thread_id:
         request["thread_id"] = thread_id
-    if _OTHERS.isdisjoint(given):
+    others = _OTHERS.intersection(given)
+    if not others:
         return cast("Request", request)
-    if not _FILES_AND_INPUTS.isdisjoint(given):
+    if not _FILES_AND_INPUTS.isdisjoint(others):
         for name in filter(given.__contains__, _FILES):
             add_files(messages, [*read_files(fields, name)])
         if inputs := _merged(fields, _ALL_INPUTS if takes_old_names else _INPUTS):
             request["inputs"] = inputs
-    request.update(made_request(**fields.present(_READERS)))
+    for name, read in _READERS.of(others):
+        value = read(fields, name)
+        if value or value == 0:
+            request[name] = value
     return cast("Request", request)
 
 

@@ -165,7 +165,7 @@ class FieldReaders:
 
     Attributes:
         names: the names of the fields.
-        of: returns the names in a subset of `names` in their order, each with the function that reads it.
+        of: returns those of some names in their order, each with the function that reads it.
 
     Args:
         readers: for the name of each field, the function that reads it.

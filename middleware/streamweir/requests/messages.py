@@ -63,20 +63,15 @@ def read_messages(fields: Fields, read: Callable[[Fields], Message] = read_messa
     if "messages" not in fields.value:
         return []
     items = fields.sequence("messages")
-    found = [*map(_plain_message, items)]
-    if None not in found:  # nearly always
-        return cast("list[Message]", found)
-    return [
-        message or read(fields.item("messages", index, items[index])) for index, message in enumerate(found)
-    ]
-
-
-def _plain_message(item: Any) -> Message | None:
-    """Return a message that has a role of the contract and a text, and no more; None for others."""
-    if type(item) is not dict or len(item) != _ROLE_AND_CONTENT:
-        return None
-    role, content = item.get("role"), item.get("content")
-    return {"role": role, "content": content} if type(content) is str and role in ROLES else None
+    found: list[Message] = []
+    for index, item in enumerate(items):
+        if type(item) is dict and len(item) == _ROLE_AND_CONTENT:  # nearly all
+            role, content = item.get("role"), item.get("content")
+            if type(content) is str and role in ROLES:
+                found.append({"role": role, "content": content})
+                continue
+        found.append(read(fields.item("messages", index, item)))
+    return found
 
 
 def read_content(fields: Fields, read: Callable[[Fields], Part | None]) -> str | list[Part] | None:

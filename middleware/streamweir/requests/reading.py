@@ -40,7 +40,10 @@ def parse_body(body: object) -> dict[str, Any]:
         RequestError: the body is not JSON, not an object, too deep, or has one of `DECIDING_KEYS` twice.
     """
     try:
-        if isinstance(body, _WRITTEN):
+        if type(body) is bytes:
+            data = body
+            found = parse_json(data)[0]
+        elif isinstance(body, _WRITTEN):
             data = body.encode("utf-8", "replace") if isinstance(body, str) else bytes(body)
             found = parse_json(data)[0]
         else:
