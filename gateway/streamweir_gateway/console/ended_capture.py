@@ -23,11 +23,12 @@ from streamweir_gateway.console.capture_source import Masking, StreamFacts
 from streamweir_gateway.console.ended_masking import EndedMasking
 from streamweir_gateway.console.entry_parts import LANE_OF_PART
 from streamweir_gateway.console.log_mask import LogMask, shown_event
+from streamweir_gateway.console.noted_capture import NotedCapture
 from streamweir_gateway.console.request_recorder import RequestRecorder
 from streamweir_gateway.console.stream_log import RAW, LeftOut, NumberedEntry
 from streamweir_gateway.runs.destination import Destination
 
-__all__ = ["EndedCapture", "KeptCapture", "packed_capture"]
+__all__ = ["EndedCapture", "KeptCapture", "RawCapture", "packed_capture"]
 
 _OBJECT_BYTES: Final = 400
 """The memory of an ended capture beside its packed log and its bodies, about."""
@@ -38,6 +39,10 @@ _MAY_BE_RAW: Final = frozenset({"request", "response", "given", "attempt", *LANE
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[tuple[Any, ...], list[list[Any]]])
+
+
+RawCapture: TypeAlias = RequestRecorder | NotedCapture
+"""The capture of a stream that has ended, before its log is wanted."""
 
 
 class _Parts(NamedTuple):
@@ -51,7 +56,7 @@ class EndedCapture(EndedMasking):
     """An ended stream. It is its own `Masking`. The docstring of this file lists its states.
 
     Args:
-        recorder: of the stream.
+        recorder: of the stream, or the capture of its notes.
         entries: the whole log of the stream. They are of no use afterwards.
 
     Raises:
@@ -79,7 +84,7 @@ class EndedCapture(EndedMasking):
     left_out: Mapping[str, LeftOut] = MappingProxyType({})
     is_over = True
 
-    def __init__(self, recorder: RequestRecorder, entries: Sequence[Any]) -> None:
+    def __init__(self, recorder: RawCapture, entries: Sequence[Any]) -> None:
         self.row_id = recorder.row_id
         self.destination: Destination | None = recorder.destination
         self.options: Mapping[str, Options] = recorder.options
@@ -151,15 +156,14 @@ class EndedCapture(EndedMasking):
         return text
 
 
-KeptCapture: TypeAlias = RequestRecorder | EndedCapture
-
-
-def packed_capture(recorder: RequestRecorder) -> KeptCapture:
+def packed_capture(recorder: RawCapture) -> RequestRecorder | EndedCapture:
     """Return the capture of a stream that has ended, as it is kept.
 
     The recorder itself is kept if its log is not whole, if some of it has been masked, or if a value in it
     cannot be packed.
     """
+    if isinstance(recorder, NotedCapture):
+        return EndedCapture(recorder, recorder.whole_log())
     entries = recorder.whole_log()
     if entries is None:
         return recorder
@@ -167,6 +171,9 @@ def packed_capture(recorder: RequestRecorder) -> KeptCapture:
         return EndedCapture(recorder, entries)
     except (TypeError, ValueError, OverflowError):
         return recorder
+
+
+KeptCapture: TypeAlias = RawCapture | EndedCapture
 
 
 def _mask_of(entries: Iterable[Any], secrets: SecretMask) -> LogMask:

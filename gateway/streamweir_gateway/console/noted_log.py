@@ -6,14 +6,14 @@ which read they come from. A note is an entry of the log (see `stream_log.py`), 
 
     note        content
     ─────────   ─────────────────────────────────────────────────────────────────────────────────────────
-    begin       attempt, upstream, warnings at the beginning of the stream
+    begin       what `begun` has returned
     attempt     the arguments of `ended_fields`
     read        bytes, sequence of the next event
     write       bytes, sequence of the next event
     heartbeat   bytes, sequence of the next event
-    end         the record of the request
-    kind        sequence, class of the event
-    named       sequence, class of the event, ids, code: an event that has ids, or a warning
+    end         what `facts_at_end` has returned
+    kind        sequence, type of the event
+    named       sequence, type of the event, ids, code: an event that has ids, or a warning
 
 With `capture: metadata` the number of bytes is noted in place of the bytes.
 
@@ -32,7 +32,6 @@ from typing import Any
 from streamweir_gateway.console.attempt_fields import begin_fields, ended_fields
 from streamweir_gateway.console.end_fields import end_fields
 from streamweir_gateway.console.stream_log import HEARTBEAT, RAW, Entry, StreamLog
-from streamweir_gateway.runs.destination import Destination
 
 __all__ = ["NotedLog"]
 
@@ -49,8 +48,6 @@ class NotedLog(ABC):
 
     def __init__(self, log: StreamLog) -> None:
         self.log = log
-        self._destination: Destination | None = None
-        """The upstream of the last attempt in the log."""
         self._attempt = 0
         """The number of the last attempt in the log; 0 before the first."""
         self._kinds: list[Entry] = []
@@ -65,12 +62,12 @@ class NotedLog(ABC):
                 self._add_relays(note)
             elif kind == "kind":
                 _, t, sequence, event = note
-                self._kinds.append((kind, t, 0, sequence, event.type, None, None))
+                self._kinds.append((kind, t, 0, sequence, event, None, None))
             elif kind == "named":
                 _, t, sequence, event, ids, code = note
-                self._kinds.append(("kind", t, 0, sequence, event.type, ids, code))
+                self._kinds.append(("kind", t, 0, sequence, event, ids, code))
             elif kind == "mark":
-                self._kinds.append(note)
+                self._kinds.append((*note,))
             else:
                 self.flush()
                 self._add(kind, *note[1:])
@@ -93,16 +90,12 @@ class NotedLog(ABC):
             case "heartbeat":
                 self._add_write(t, parts[0], HEARTBEAT, parts[1])
             case "begin":
-                self._attempt, destination, warnings, holds_questions = parts
-                before, self._destination = self._destination, destination
-                fields = begin_fields(
-                    self._attempt, destination, before, warnings, holds_questions=holds_questions
-                )
-                self.log.add((kind, t, fields))
+                self._attempt = parts[0][0]
+                self.log.add((kind, t, begin_fields(*parts[0])))
             case "attempt":
                 self.log.add([kind, t, ended_fields(*parts[0]), RAW])
             case "end":
-                self.log.add((kind, t, end_fields(parts[0])))
+                self.log.add((kind, t, end_fields(*parts[0])))
             case _:
                 body = parts[1] if kind == "request" else None
                 self.log.add([kind, t, *parts, RAW], len(body) if isinstance(body, bytes) else 0)

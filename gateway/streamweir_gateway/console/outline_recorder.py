@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any, Final
 
-from streamweir.events import Event, Warning
+from streamweir.events import EVENT_TYPES, Event, Warning
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir.translation.reader import StreamReader
 from streamweir_gateway.console.log_mask import LogMask
+from streamweir_gateway.console.noted_capture import NotedCapture, packed_notes
 from streamweir_gateway.console.outline_log import OutlineLog
 from streamweir_gateway.console.relays import pack_relay
 from streamweir_gateway.console.request_recorder import RequestRecorder
@@ -21,6 +22,8 @@ __all__ = ["OutlineRecorder"]
 _IDS: Final = ("session_id", "thread_id", "message_id", "run_id", "parent_run_id", "node_id", "upstream_time")
 """The metadata fields that an event without content keeps, in addition to those that every event has."""
 _LONGEST_ID: Final = 128
+_NAMES: Final = {kind: name for name, kind in EVENT_TYPES.items()}
+"""The types of events on the wire, by their classes."""
 
 
 class OutlineRecorder(RequestRecorder):
@@ -40,9 +43,9 @@ class OutlineRecorder(RequestRecorder):
         if event.meta or type(event) is Warning:
             ids = _ids_of(event.meta) if event.meta else None
             code = event.message_code if type(event) is Warning else None
-            self._notes.append(("named", monotonic(), sequence, type(event), ids, code))
+            self._notes.append(("named", monotonic(), sequence, event.type, ids, code))
         else:
-            self._notes.append(("kind", monotonic(), sequence, type(event)))
+            self._notes.append(("kind", monotonic(), sequence, _NAMES[type(event)]))
 
     def replaced(self, event: Event, events: Sequence[Event]) -> None:
         """Note whether a text was withheld or left out."""
@@ -72,6 +75,10 @@ class OutlineRecorder(RequestRecorder):
         if not self._relays:
             self._relays = bytearray()
         self._relays += pack_relay(now, len(data), before, self.delivery.bytes, self._position.written)
+
+    def kept(self) -> OutlineRecorder | NotedCapture:
+        """Return the capture of a stream that has ended, as it is kept until its log is wanted."""
+        return self if self._log is not None else packed_notes(self, self._notes, self._relays) or self
 
     def _new_log(self, mask: LogMask) -> OutlineLog:
         return OutlineLog(StreamLog(self.settings.max_bytes, mask.raw))

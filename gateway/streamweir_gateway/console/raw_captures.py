@@ -1,7 +1,7 @@
-"""The captures of ended streams that are not packed yet, the oldest first. They are masked as one log.
+"""The captures of ended streams whose logs are not made yet, the oldest first. They are masked as one log.
 
-A capture is noted while its stream runs, and is packed when its turn comes, or when a viewer asks for it. So
-a capture that makes room for newer ones before its turn is never packed.
+A capture is noted while its stream runs. Its log is made and packed when its turn comes, or when a viewer
+asks for it. So the log of a capture that makes room for newer ones before its turn is never made.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from streamweir_gateway.console.ended_capture import RawCapture
 from streamweir_gateway.console.ended_masking import EndedMasking
-from streamweir_gateway.console.request_recorder import RequestRecorder
 
 __all__ = ["RawCaptures"]
 
@@ -22,13 +22,13 @@ class RawCaptures(EndedMasking):
         pack: packs a capture, and has its secrets masked later.
     """
 
-    def __init__(self, pack: Callable[[RequestRecorder], object]) -> None:
+    def __init__(self, pack: Callable[[RawCapture], object]) -> None:
         self._pack = pack
-        self._waiting: deque[RequestRecorder] = deque()
+        self._waiting: deque[RawCapture] = deque()
         self.add = self._waiting.append
         """Adds the capture of a stream that has ended."""
 
-    def drop(self, capture: RequestRecorder) -> None:
+    def drop(self, capture: RawCapture) -> None:
         """Remove the oldest capture if it is this one, because it is not kept."""
         waiting = self._waiting
         while waiting and (waiting[0] is capture or not waiting[0].is_raw):  # not raw: packed for a viewer

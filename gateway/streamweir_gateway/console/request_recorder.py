@@ -7,7 +7,8 @@
              open stream
 
 The recorder does as little as possible while the stream runs: it adds notes to a list. `NotedLog` makes the
-log of them when a viewer asks for it.
+log of them when a viewer asks for it. Notes without content are packed when the stream has ended; see
+`NotedCapture`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from streamweir.http.headers import Headers
 from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.attempt_fields import how_ended
 from streamweir_gateway.console.capture_source import Masking
+from streamweir_gateway.console.end_fields import facts_at_end
 from streamweir_gateway.console.log_mask import LogMask, shown_event
+from streamweir_gateway.console.noted_capture import NotedCapture
 from streamweir_gateway.console.noted_log import NotedLog
 from streamweir_gateway.console.reader_position import BEFORE_ATTEMPTS, Position, ReaderPosition
 from streamweir_gateway.console.recorded_heads import (
@@ -97,6 +100,10 @@ class RequestRecorder(RecordedRequest, ABC):
     def secrets(self) -> SecretMask:
         """The mask that finds the secrets known so far."""
         return self.settings.mask if self.mask is None else self.mask.secrets
+
+    def kept(self) -> RequestRecorder | NotedCapture:
+        """Return the capture of a stream that has ended, as it is kept until its log is wanted."""
+        return self
 
     @property
     def note_count(self) -> int:
@@ -193,12 +200,18 @@ class RequestRecorder(RecordedRequest, ABC):
         options: Mapping[str, Options],
     ) -> None:
         """Note that an upstream is asked."""
+        before, pipeline = self.destination, stream.pipeline
         self.attempt, self.destination, self.stream, self.options = attempt, destination, stream, options
-        pipeline = stream.pipeline
-        self._position = pipeline.position
-        warnings = tuple(pipeline.lifecycle.waiting)
-        holds_questions = pipeline.questions.is_on and not pipeline.copies_frames
-        self._notes.append(("begin", monotonic(), attempt, destination, warnings, holds_questions))
+        self._position, waiting = pipeline.position, pipeline.lifecycle.waiting
+        begun = (
+            attempt,
+            destination.label,
+            before is not None and before.identity == destination.identity,
+            destination.config.speaks,
+            [(warning.message, warning.message_code) for warning in waiting] if waiting else (),
+            pipeline.questions.is_on and not pipeline.copies_frames,
+        )
+        self._notes.append(("begin", monotonic(), begun))
         self._watch(stream)
 
     def _watch(self, stream: StreamNormalizer) -> None:
@@ -234,7 +247,8 @@ class RequestRecorder(RecordedRequest, ABC):
         """Note the end of an attempt."""
         pipeline, response = facts.stream.pipeline, self._response
         reason = pipeline.lifecycle.reason if pipeline.position.ended else None
-        end = attempt, self.destination, how_ended(response, facts), self.record.first_event_ms, error, reason
+        upstream = None if self.destination is None else self.destination.label
+        end = attempt, upstream, how_ended(response, facts), self.record.first_event_ms, error, reason
         self._notes.append(("attempt", monotonic(), end))
         if response is not None:  # the delivery refers to it, and its functions to this object
             response.on_read = response.on_relayed = self._response = None
@@ -274,7 +288,7 @@ class RequestRecorder(RecordedRequest, ABC):
     def end(self) -> None:
         """Note the end of the stream, and drop references that only a stream under way needs."""
         record, stream, delivery = self.record, self.stream, self.delivery
-        self._notes.append(("end", monotonic(), record))
+        self._notes.append(("end", monotonic(), facts_at_end(record)))
         self.is_over = True
         if stream is not None:
             self.translation = facts_of(stream)

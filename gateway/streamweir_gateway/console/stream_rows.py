@@ -31,8 +31,9 @@ from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console.capture_shelf import CaptureShelf
 from streamweir_gateway.console.clock_shift import clock_shift
 from streamweir_gateway.console.content_recorder import ContentRecorder
-from streamweir_gateway.console.ended_capture import EndedCapture, KeptCapture, packed_capture
+from streamweir_gateway.console.ended_capture import EndedCapture, RawCapture, packed_capture
 from streamweir_gateway.console.masking_queue import MaskingQueue
+from streamweir_gateway.console.noted_capture import NotedCapture
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.raw_captures import RawCaptures
 from streamweir_gateway.console.recorded_request import CaptureSettings
@@ -236,11 +237,11 @@ class StreamRows:
             recorder.was_returned = True
         return [self._maker.open(recorder) for recorder in self._open.values()]
 
-    def find(self, row_id: str) -> KeptCapture | None:
+    def find(self, row_id: str) -> RequestRecorder | EndedCapture | None:
         """Return the capture of a row; None if it is not kept."""
         self._settle()
         found = self._shelf.get(row_id)
-        if found is not None and not isinstance(found, EndedCapture) and found.is_raw:
+        if isinstance(found, NotedCapture) or (isinstance(found, RequestRecorder) and found.is_raw):
             return self._packed(found)
         return found or next((one for one in self._open.values() if one.row_id == row_id), None)
 
@@ -280,11 +281,12 @@ class StreamRows:
             else:
                 self._ended.append(row)
             if row.capture != "none":
-                self._raw.add(recorder)
-                self._shelf.add(recorder)
+                kept = recorder.kept()
+                self._raw.add(kept)
+                self._shelf.add(kept)
         self._give_way()
 
-    def _packed(self, recorder: RequestRecorder) -> KeptCapture:
+    def _packed(self, recorder: RawCapture) -> RequestRecorder | EndedCapture:
         """Keep the capture of an ended stream in a packed form, if possible, and return it."""
         kept = packed_capture(recorder)
         if kept is not recorder and recorder.mask is not None:

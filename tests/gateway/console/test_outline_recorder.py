@@ -7,17 +7,20 @@ from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from loopback import ask, gateway, one_endpoint
 from patience import until
 from scripted_upstream import LAST_CHUNK, SSE, Call, chunk, upstream
 from streamweir.capture.masking import SecretMask
+from streamweir.errors import error_info
 from streamweir.translation.translator import Translator
 from streamweir_gateway.app import build_app
 from streamweir_gateway.config import ConsoleConfig
 from streamweir_gateway.console import stream_rows
 from streamweir_gateway.console.ended_capture import EndedCapture
+from streamweir_gateway.console.noted_capture import NotedCapture
 from streamweir_gateway.console.outline_recorder import OutlineRecorder
 from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.relays import relays_in
@@ -55,6 +58,11 @@ def lines_of(entries: list[Entry]) -> Iterator[Line]:
                 yield "read", relay.read, relay.size, relay.before
                 if relay.sent:
                     yield "write", relay.write, relay.sent, relay.behind
+
+
+def builtins_of(entries: list[Entry]) -> Any:
+    """Return the entries of a log with lists in place of tuples."""
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(entries))
 
 
 class Play:
@@ -117,6 +125,39 @@ def test_lanes_of_relayed_and_other_reads_have_each_read_and_write_in_order(seed
         if play.random.random() < 0.02:  # somebody looks at a stream under way
             play.log()
     assert [*lines_of(play.log())] == play.expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_packed_notes_give_the_log_that_the_recorder_would_give(seed: int) -> None:
+    play = Play(seed, 1 << 20)
+    for number in range(play.random.randint(0, 300)):
+        play.step(number)
+    facts: Any = SimpleNamespace(stream=play.stream, failure=None, is_broken=True)
+    play.recorder.attempt_ended(1, error_info("UPSTREAM_TRUNCATED") if seed % 2 else None, facts)
+    play.recorder.end()
+    kept = play.recorder.kept()
+    assert isinstance(kept, NotedCapture)
+    assert kept.facts() == play.recorder.facts()
+    packed, log = kept.whole_log(), play.recorder.whole_log() or []
+    assert [*lines_of(packed)] == [*lines_of(log)] == play.expected
+    assert builtins_of(packed) == builtins_of(log)
+    assert (packed[0][0], packed[0][2]["upstream"], packed[-1][0]) == ("begin", "u", "end")
+
+
+def test_outline_that_may_not_fit_into_its_log_stays_in_its_recorder() -> None:
+    play = Play(3, 5000)
+    for number in range(100):
+        play.step(number)
+    play.recorder.end()
+    assert play.recorder.kept() is play.recorder
+
+
+def test_outline_that_a_viewer_has_asked_for_stays_in_its_recorder() -> None:
+    play = Play(4, 1 << 20)
+    play.step(0)
+    play.log()
+    play.recorder.end()
+    assert play.recorder.kept() is play.recorder
 
 
 def test_lanes_of_relayed_reads_share_few_entries() -> None:
