@@ -110,10 +110,9 @@ class AnthropicDecoder(Decoder):
         end=('{"type":"message_stop"<blanks>}',),
     )
 
-    _has_blocks = False
-    """A message was decoded: until then there are no `Blocks`, which answers of one text do not need."""
-
     def __init__(self) -> None:
+        self._has_blocks = False
+        """A message was decoded: until then there are no `Blocks`, which answers of one text do not need."""
         self._meta: Meta | None = None
         self._summary: dict[str, Any] = {}
         self._waits = False
