@@ -55,8 +55,8 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
     _around: tuple[bytes, bytes] | None = None
     """The bytes of a frame before and after its text. Always None if frames have numbers."""
     _several: bytes = b""
-    """The template in a form that is filled in twice: with the values that several frames share, and then
-    all frames with those that change. Made for the first several texts.
+    """The template with one kind of place, which is filled in with the values that several frames share, and
+    with marks for those that change. Made for the first several texts.
     """
 
     @classmethod
@@ -126,12 +126,12 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
         """Return frames that differ in their numbers, too; `texts` and the ids of messages are JSON."""
         if not self._several:  # JSON text holds no NUL
             places = self._template.replace(b"%%", _NUL).replace(b"%d", b"%b")
-            self._several = places.replace(_NUL, b"%%%%")
+            self._several = places.replace(_NUL, b"%%")
         count = len(texts)
         changing: dict[str | None, list[bytes]] = {None: texts, MESSAGE_ID: ids}
         columns: list[list[bytes]] = []
         equal: list[bytes] = []
-        """The values that all frames share; the place of any other value stays a place."""
+        """The values that all frames share; the place of any other value is marked."""
         for key in self._keys:
             if key is not None and key not in changing:
                 first, step = numbers[key]
@@ -139,13 +139,18 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
                     equal.append(b"%d" % first)
                     continue
                 changing[key] = decimals(first, step, count)
-            equal.append(b"%b")
+            equal.append(_NUL)
             columns.append(changing[key])
-        width = len(columns)
-        values = texts * width
+        begin, *inner, end = (self._several % tuple(equal)).split(_NUL)
+        frame = [end + begin, b""]
+        for constant in inner:
+            frame += (constant, b"")
+        parts = frame * count
         for place, column in enumerate(columns):
-            values[place::width] = column
-        return self._several % tuple(equal) * count % tuple(values)
+            parts[2 * place + 1 :: len(frame)] = column
+        parts[0] = begin
+        parts.append(end)
+        return b"".join(parts)
 
 
 def later_numbers(numbers: Mapping[str, Number], frames: int) -> Mapping[str, Number]:
