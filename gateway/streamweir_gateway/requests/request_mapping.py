@@ -245,7 +245,7 @@ class _Mapped(RequestMapping):
             target = Target(writer, path, options, self._keeps_history, None, dialect.name, identity)
             self._targets[identity] = target
         if self._overlay is not None:
-            target = target._replace(overlay=self._overlay_of(self._overlay, writing.around))
+            target = replace(target, overlay=self._overlay_of(self._overlay, writing.around))
         extra = request.get("extra", NOTHING) if same else NOTHING
         new_id = writing.ids().__next__ if writing.has_several_upstreams else writing.new_id
         plan = plan_request(request, target, extra=extra, new_id=new_id)

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlencode
 
+from msgspec.structs import replace
+
 from streamweir.codec.base import NO_OPTIONS, Options
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.registry import process_dialects
@@ -149,7 +151,7 @@ class RequestMapping:
         path = re.sub(r"\{\w+\}", "name", pattern.removesuffix("*"))
         tree = dict.fromkeys(self._writer.needs, "name")
         for request in _PROBES:
-            target = self._target(path)._replace(overlay=lambda _: tree)
+            target = replace(self._target(path), overlay=lambda _: tree)
             problem = _problem_of(plan_request(request, target).requests, path)
             if problem:
                 raise ConfigurationError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -29,7 +29,7 @@ __all__ = ["Plan", "Target", "made_ids", "of_new_conversation", "plan_request", 
 _FIELDS: Final = frozenset({"tools", "inputs", "state", "context", "response_format"})
 
 
-class Target(NamedTuple):
+class Target(msgspec.Struct, frozen=True, eq=False):
     """The upstream that a request is written for.
 
     Attributes:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from streamweir.codec.dialect import Dialect
 from streamweir.codec.dialects import Dialects
 from streamweir.codec.mapped.problems import ProblemList
@@ -77,7 +79,8 @@ def write_request(
         ConfigurationError: no such dialect has requests, or it has no such option.
     """
     found = process_dialects().find(dialect)
-    target = request_target(found, path=path, options=options, mapped=mapped)._replace(upstream=upstream)
+    target = request_target(found, path=path, options=options, mapped=mapped)
+    target = replace(target, upstream=upstream)
     protocol = request.protocol if isinstance(request, ReadRequest) else found.name
     canonical = read_canonical(_CANONICAL, parse_body(request))
     extra = canonical.get("extra", {}) if protocol == found.name else {}
