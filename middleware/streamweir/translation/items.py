@@ -12,6 +12,7 @@ from streamweir.events import Content, Event, Thinking
 from streamweir.framing import Frame
 
 __all__ = [
+    "DONE",
     "FrameItems",
     "ReadFrame",
     "SafeEvent",
@@ -24,6 +25,9 @@ __all__ = [
     "items_of",
     "raising",
 ]
+
+DONE: Final = b"[DONE]"
+"""The data of a mark behind the last message."""
 
 _text: Final = msgspec.json.Decoder(str).decode
 

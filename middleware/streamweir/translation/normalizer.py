@@ -12,7 +12,7 @@ from streamweir.errors import ErrorInfo, LimitExceeded, MalformedEvent, NotTheDi
 from streamweir.events import Error, Payload, SessionEnd, SessionStart, Status
 from streamweir.framing import Frame
 from streamweir.stages.endings import token_counts
-from streamweir.translation.items import FrameItems, StreamItem, TextRun, collected
+from streamweir.translation.items import DONE, FrameItems, StreamItem, TextRun, collected
 from streamweir.translation.pipeline import Pipeline
 from streamweir.translation.reader import StreamReader
 
@@ -24,7 +24,6 @@ HEAD_BYTES: Final = 4096
 UNDERSTOOD_HEAD_BYTES: Final = 1024
 """The bytes of the head that are kept once a message has been understood, as in nearly all streams."""
 
-_DONE: Final = b"[DONE]"
 _OURS: Final = frozenset({"draining", "internal", "limit"})
 """Reasons of failures on our side: with one of these a stream fails, even with evidence of its end."""
 
@@ -221,7 +220,7 @@ class StreamNormalizer:
 
     def copy_mark(self, data: bytes) -> None:
         """Copy the mark after the end (`[DONE]`), which was read once the stream had ended."""
-        frame = Frame(_DONE, raw=data)
+        frame = Frame(DONE, raw=data)
         for sink in self.pipeline.frame_sinks:
             sink.begin_frame(frame, (), ())
             sink.frame(data, ())
@@ -315,7 +314,7 @@ class StreamNormalizer:
     def _take_behind_end(self, frame: Frame) -> None:
         """Pass on a frame that may follow the end; any other frame ends the stream."""
         data = frame.data.strip()
-        if data == _DONE or not (data or frame.unterminated) or self._is_expected(frame):
+        if data == DONE or not (data or frame.unterminated) or self._is_expected(frame):
             for sink in self.pipeline.frame_sinks:
                 sink.begin_frame(frame, (), ())
                 sink.frame(frame.raw or b"", ())

@@ -66,6 +66,16 @@ def test_old_client_gets_no_sign_of_life_that_is_large_or_has_content() -> None:
     assert translator.writer.default_heartbeat() == b""
 
 
+@pytest.mark.parametrize(
+    "mark", [b"data: [DONE]\n\n", b"data:  [DONE]\r\n\r\n", b"event: end\ndata: [DONE]\n\n"]
+)
+@pytest.mark.parametrize("answer", [b"", b'data: {"type":"final_answer","content":"Hi"}\n\n'])
+def test_old_client_gets_no_mark_of_the_end_as_a_sign_of_life(mark: bytes, answer: bytes) -> None:
+    translator = Translator(speaks="legacy", answers="legacy")
+    assert translator.feed(TOKEN + answer + mark) == TOKEN + answer + mark
+    assert translator.writer.default_heartbeat() == b""
+
+
 def test_reader_of_a_stream_with_lone_comments_sees_every_event() -> None:
     beats = b": ping\n"
     reader = StreamReader(process_dialects().to_read("legacy"))

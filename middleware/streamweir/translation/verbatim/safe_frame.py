@@ -45,7 +45,7 @@ from streamweir.optional_json import json_or
 from streamweir.redaction import REDACTED, is_secret_name
 from streamweir.stages import ErrorSanitizer
 from streamweir.stages.safe_report import SENTENCES, WITHHELD, CancelledReport, SafeReport
-from streamweir.translation.items import SafeEvent, StreamItem, TextRun, ThoughtRun
+from streamweir.translation.items import DONE, SafeEvent, StreamItem, TextRun, ThoughtRun
 
 __all__ = ["FrameSanitizer"]
 
@@ -61,8 +61,6 @@ _OF_RUN: Final = frozenset({SessionStart, SessionEnd})
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[ T][\d:.+Z-]{1,24}")
 _OPENING: Final = re.compile(r"\s*[*\w ]{0,32}:? ?|(?s:.*)\*\*[A-Z]+\*\*: ?")
 """Words that a dialect may write before the message of a failure to mark it, such as `**ERROR**: `."""
-
-_DONE: Final = b"[DONE]"
 
 _PLAIN_KEY: Final = re.compile(r"[\w.$@-]{1,64}")
 """A key that is never withheld, whatever its name."""
@@ -98,7 +96,7 @@ class FrameSanitizer:
         """
         raw = valid_utf8(frame.raw or b"")
         self.found_safe = False
-        if not frame.data or (_is_plain(items[0], frame.data) if len(items) == 1 else frame.data == _DONE):
+        if not frame.data or (_is_plain(items[0], frame.data) if len(items) == 1 else frame.data == DONE):
             return raw
         failures: list[Event] = []
         safe: list[Event] = []
@@ -186,7 +184,7 @@ class SafeFrame:
         try:
             value = parse_json(data)[0]
         except MalformedEvent:
-            if data.strip() == _DONE:
+            if data.strip() == DONE:
                 return None  # a mark, at which the failure of a run may show
             text = data.decode(errors="replace")
             safe = self._text(text, "message")

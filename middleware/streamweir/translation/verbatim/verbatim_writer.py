@@ -16,7 +16,7 @@ from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, S
 from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
 from streamweir.framing.line_style import USUAL_STYLE
 from streamweir.jsontext import valid_utf8
-from streamweir.translation.items import StreamItem, TextRun
+from streamweir.translation.items import DONE, StreamItem, TextRun
 from streamweir.translation.reader import StreamReader
 from streamweir.translation.sink import FrameSink
 from streamweir.translation.verbatim.copied_ends import ends_of
@@ -108,7 +108,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     _gap = b""
     """The comments and blank lines since the last frame."""
     _sign_of_life = b""
-    """The last frame without events, kept if the dialect has no heartbeat."""
+    """The last frame that says nothing, not even the end; kept if the dialect has no heartbeat."""
     _sanitizer: FrameSanitizer | None = None
     """Set by the first frame that is not a run of texts."""
 
@@ -182,7 +182,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if items and not frame.is_gap:
             self._gap = b""
         elif self._encoder.is_old:
-            self._note_sign_of_life(frame, safe, is_empty=not items)
+            self._note_sign_of_life(frame, safe, is_empty=not items and frame.data.strip() != DONE)
         if safe != frame.raw and self._must_replace(frame, items):
             passage.safe, passage.is_replaced = None, True
             self._owes_error = any(isinstance(item, Error) and item.terminal for item in items)
