@@ -40,6 +40,7 @@ class CopyingLog(EventLog, FrameSink):
     def __init__(self, source: Callable[[], Source], writer: VerbatimWriter) -> None:
         super().__init__(lambda: self._with_copies(source()))
         self._copier = writer
+        writer.share_no_frames()
         self._place = 0
         """The number of bytes of frames that have been stored."""
         self._unstored = b""

@@ -111,7 +111,8 @@ FrameItems: TypeAlias = tuple[Sequence[StreamItem], Frame | None]
 """The items that were read from one frame, with the frame.
 
 The frame has its bytes (`Frame.raw`) only if the reader keeps them. For a text run it is one frame with the
-bytes of all its frames. None: the items do not come from a frame of the upstream.
+bytes of all its frames, and of the blocks that share it. None: the items do not come from a frame of the
+upstream.
 """
 
 ReadFrame: TypeAlias = Event | Iterable[FrameItems]

@@ -290,16 +290,18 @@ class StreamNormalizer:
         """Push the items of a frame whose bytes are kept; hold its end back if the frame is copied."""
         pipeline, first = self.pipeline, items[0] if items else None
         if type(first) is TextRun and not self._held_end:
-            if first.whole or not pipeline.push_more(first.event, first.texts, frame.raw):
+            is_more = not first.whole and len(items) == 1
+            if not (is_more and pipeline.push_more(first.event, first.texts, frame.raw)):
                 pipeline.take_frame(items, frame)
             return
         if self._held_end:
             self._take_behind_end(frame)
             return
-        end = None
-        if pipeline.copies_frames and not frame.is_unreadable:
-            end = _place_of_end(items)
+        end = _place_of_end(items) if items else None
+        if (end is not None or frame.unterminated) and pipeline.copies_frames and not frame.is_unreadable:
             frame.is_unreadable = end is None and _is_half(frame)
+        else:
+            end = None
         if end is None:
             pipeline.take_frame(items, frame)
             return

@@ -217,14 +217,16 @@ class StreamReader:
         if decoder is not None and decoder.given_in:
             decoder.given = {**decoder.given, **found_in(headers, decoder.given_in)}
 
-    def keep_frames(self, framings: Collection[str], of: Dialect | None = None) -> None:
+    def keep_frames(self, framings: Collection[str], of: Dialect | None = None, shares: bool = False) -> None:
         """Keep the bytes of each frame (`Frame.raw`). To be called before the first byte.
 
         Args:
             framings: the framings whose frames are kept.
             of: the dialect whose frames are kept; None: any.
+            shares: plain blocks directly behind texts may share the frame of these texts.
         """
         self.keeps_frames = True
+        self.frames.shares_frames = shares
         self._raw_of, self._raw_in = of, framings
         if self.dialect is None or self.frames.decoder is None:
             return

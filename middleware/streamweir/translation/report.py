@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from streamweir.errors import error_info
+from streamweir.errors import WARNINGS, error_info
 from streamweir.events import Error, Event, SessionEnd, Stamp, Warning
 from streamweir.own_warnings import own_warning
 from streamweir.stages.endings import error_event
@@ -20,11 +20,15 @@ __all__ = [
     "not_understood_error",
     "silence_warning",
     "unsupported_warning",
+    "warns_of_more_than_repair",
     "with_own_count",
 ]
 
 MAX_REPORTED_MALFORMED: Final = 10
 """The most malformed events that get a warning each; one warning at the end counts the others."""
+
+_REPAIRS: Final = frozenset(code for code, row in WARNINGS.items() if row.reports_repair)
+"""Codes of warnings about repairs, which are not made in copied frames."""
 
 
 def invalid_text_warning() -> Warning:
@@ -73,6 +77,11 @@ def unsupported_warning(unsupported: Counter[str]) -> Warning | None:
         return None
     counted = ", ".join(f"{number} x {kind}" for kind, number in sorted(unsupported.items()))
     return own_warning("LOSSY_CONVERSION", counted=counted)
+
+
+def warns_of_more_than_repair(event: Event) -> bool:
+    """Return whether an event is a warning, other than one about a repair."""
+    return isinstance(event, Warning) and event.message_code not in _REPAIRS
 
 
 def with_own_count(event: Event, stamp: Stamp, added: int) -> Event:

@@ -65,6 +65,9 @@ class Response:
         )
 
 
+TEA = b'data: {"type":"token","content":"Tea"}\n\n'
+
+
 def translator_of(speaks: str, answers: str, framing: str, **options: Any) -> Translator:
     options |= {"clock": lambda: 1_790_000_000_000, "session_id": "sess_1", "request_id": REQUEST_ID}
     return Translator(speaks=speaks, answers=answers, framing=framing, **options)
@@ -98,6 +101,13 @@ def test_log_of_frames_that_are_not_copied_keeps_nothing_of_them() -> None:
     assert translator.speaks == "legacy"
     assert not log.copies
     assert not log._frame_ends
+
+
+def test_log_of_an_answer_in_one_read_knows_the_end_of_each_frame() -> None:
+    answer = b'data: {"type":"final_answer","content":"Tea"}\n\ndata: [DONE]\n\n'
+    (batch, _) = batches_of(translator_of("legacy", "legacy", "sse"), [TEA * 2 + answer])
+    assert batch.copied == TEA * 2 + answer
+    assert batch.frame_ends == [2, 3, 4, 4]
 
 
 def read_by(response: Response, batches: Iterable[Batch]) -> bytes:

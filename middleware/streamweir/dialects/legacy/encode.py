@@ -97,21 +97,24 @@ class LegacyEncoder(Encoder):
         """Note an event whose frame is copied."""
         del stamp
         if type(event) is Content:
-            self._token(event)
+            self._note_text(event)
         elif type(event) not in _WITHOUT_STATE:
             self._message(event)
 
     def _token(self, event: Content) -> dict[str, Any] | None:
         """Return the message of a piece of text; None if the piece has no place."""
-        text = event.content
+        return {"type": "token", "content": event.content} if self._note_text(event) else None
+
+    def _note_text(self, event: Content) -> bool:
+        """Note a piece of text; return whether it has a place."""
         if event.channel is not None:
             self.lost["channel of text"] += 1
         if self.options:
             self._keep(event)
-        if not text or event.op == "replace":
-            return None
+        if not event.content or event.op == "replace":
+            return False
         self._has_text = True
-        return {"type": "token", "content": text}
+        return True
 
     def template_numbers(
         self, event: Content | Thinking, texts: Sequence[str], stamp: Stamp

@@ -12,6 +12,7 @@ from streamweir.codec.message_template import MessageTemplate, TextFields
 from streamweir.events import Payload
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, ReadFrame, TextRun, frame_of_run, raising
+from streamweir.translation.reading.copied_blocks import read_copied
 from streamweir.translation.reading.empty_frames import GAP_BYTES
 from streamweir.translation.reading.formed_blocks import begin_with_usual, has_form, read_formed
 from streamweir.translation.reading.frame_reader import FrameReader
@@ -151,9 +152,8 @@ class BodyReader:
         if len(data) > self._limit:
             return None
         formed = None if usual is None else begin_with_usual(data, frames, usual, parser)
-        may_follow = formed is not None or not parser.raw_in
-        if frames.forms is not None and may_follow and not self.unread and parser.is_at_boundary:
-            formed = read_formed(data, frames, parser, formed)
+        if frames.forms is not None and not self.unread and parser.is_at_boundary:
+            formed = (read_copied if parser.raw_in else read_formed)(data, frames, parser, formed)
         if formed is None:
             return None
         self.around = self.next_around = around = formed.around

@@ -29,10 +29,10 @@ from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.surroundings import Surroundings
 from streamweir.translation.reading.text_blocks import AnySurroundings, usual_surroundings
 
-__all__ = ["FormedBlocks", "begin_with_usual", "has_form", "read_formed"]
+__all__ = ["SHORTEST_BLOCK", "FormedBlocks", "begin_with_usual", "has_form", "read_formed"]
 
 
-_SHORTEST: Final = 8
+SHORTEST_BLOCK: Final = 8
 """No block of a message is shorter, in bytes."""
 
 
@@ -99,34 +99,31 @@ def read_formed(
         data: a read that begins at a boundary; not longer than an event may be.
         frames: reads the frames of the body; it has `forms`.
         parser: the parser of the body.
-        begun: the blocks before them in `data`; None if there are none. Given if frames have to keep their
-            bytes, because these blocks have no ids then; texts behind are left to the parser in this case.
+        begun: the blocks before them in `data`, whose bytes are not kept; None if there are none.
 
     Returns:
         These blocks and those before them; `begun` if the first of these has no declared form, or has to be
         decoded.
     """
     begin = stop = 0 if begun is None else begun.stop
-    keeps_raw = "sse" in parser.raw_in
     decoder, forms, size = frames.decoder, frames.forms, len(data)
     if begin == size or decoder is None or forms is None or decoder.judges_texts or frames.held:
         return begun
     fields, match = decoder.text_fields, forms.pattern.match
-    has_texts = fields is not None and fields.form is not None and not keeps_raw
+    has_texts = fields is not None and fields.form is not None
     found = match(data, begin) if frames.found is None else _found_in(data, begin, frames)
     has_none = found is None and frames.templates.current is not None
-    if has_none or size // _SHORTEST * EMPTY_BYTES > frames.empty_left:
+    if has_none or size // SHORTEST_BLOCK * EMPTY_BYTES > frames.empty_left:
         return begun
     items: list[FrameItems] = []
     run = None
     while found is not None:
-        frame = _frame_of(found) if keeps_raw else None
-        events = None if keeps_raw and frame is None else decoder.read_block(found)
+        events = decoder.read_block(found)
         if events is None:
             break
         stop = found.end()
-        if events or frame is not None:
-            items.append((events, frame))
+        if events:
+            items.append((events, None))
         if stop == size or (events and type(events[-1]) is SessionEnd):
             break
         if events and has_texts and (run := _texts_at(stop, data, decoder, parser)) is not None:
@@ -135,9 +132,8 @@ def read_formed(
     if found is None and has_texts:
         run = _texts_at(stop, data, decoder, parser)
     if stop > begin:
-        read = [item for item in items if item[0]] if keeps_raw else items
-        empty = data.count(BLOCK_END, begin, stop) - len(read)
-        frames.note_blocks(read, empty, None if run is None else run[0].template)
+        empty = data.count(BLOCK_END, begin, stop) - len(items)
+        frames.note_blocks(items, empty, None if run is None else run[0].template)
     elif run is not None:
         frames.note_texts(run[0].template)
     else:
@@ -148,16 +144,6 @@ def read_formed(
         items.append(([TextRun(around.template.event, texts)], None))
     parser.note_sse_blocks()
     return FormedBlocks(items if begun is None else [*begun.items, *items], stop, around)
-
-
-def _frame_of(found: re.Match[bytes]) -> Frame | None:
-    """Return the frame of a match, with its bytes; None if the match has several blocks."""
-    raw = found[0]
-    if raw.find(BLOCK_END) != len(raw) - len(BLOCK_END):
-        return None
-    names, _, line = raw[: -len(BLOCK_END)].rpartition(b"\n")
-    name = names.removeprefix(b"event: ").decode("ascii") if names else None
-    return Frame(line[6:] if line[5:6] == b" " else line[5:], name, raw=raw)
 
 
 @lru_cache(maxsize=32)

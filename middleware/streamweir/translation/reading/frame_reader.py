@@ -68,6 +68,7 @@ class FrameReader:
         is_under_way: set by the frame of the first output, unless `raw`; never cleared.
         forms: the forms of blocks that need not be decoded; None if frames have to be read one by one.
         found: the first block of a read, if `has_form` has found its form; cleared by `read_formed`.
+        shares_frames: plain blocks directly behind texts may share the frame of these texts.
         empty_left: the bytes that may still be counted for frames that have no meaning.
         takes_marked: read the events that this process puts into the stream as text (`marked_event`).
         errors_for_users: the texts of failures are written for users, unless an event says otherwise.
@@ -83,6 +84,7 @@ class FrameReader:
     errors_for_users = False
     first_output: FirstOutput | None = None
     is_under_way = False
+    shares_frames = False
     _makes_runs = True
     """False if a collector gets each frame and, in addition, the texts of text runs, but no whole ones."""
     _is_ours = True

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, TypeAlias
 
 from streamweir.codec.base import Encoder
 from streamweir.codec.dialect import Dialect
-from streamweir.errors import WARNINGS
 from streamweir.events import Content, Error, Event, SessionEnd, SessionStart, Stamp, Thinking, Warning
 from streamweir.framing import MEDIA_TYPES, Frame, LineFraming, LineStyle
 from streamweir.framing.line_style import USUAL_STYLE
 from streamweir.jsontext import valid_utf8
 from streamweir.translation.items import DONE, StreamItem, TextRun
 from streamweir.translation.reader import StreamReader
+from streamweir.translation.report import warns_of_more_than_repair
 from streamweir.translation.sink import FrameSink
 from streamweir.translation.verbatim.copied_ends import ends_of
 from streamweir.translation.verbatim.passage import Passage
@@ -27,9 +27,6 @@ from streamweir.translation.writer import StreamWriter
 __all__ = ["VerbatimWriter"]
 
 _Origin: TypeAlias = Literal["gateway", "upstream", "closing"]
-_REPORTS: Final = frozenset(code for code, row in WARNINGS.items() if row.reports_repair)
-"""Codes of warnings about repairs, which are not made in copied frames."""
-
 _WRITTEN: Final = frozenset({Error, Warning})
 """Events that may be written beside a copied frame, or in the closing."""
 
@@ -165,6 +162,10 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     # Frames
 
+    def share_no_frames(self) -> None:
+        """Take each frame by itself, but for texts; to be called before the first byte."""
+        self._source.frames.shares_frames = False
+
     def begin_frame(self, frame: Frame, items: Sequence[StreamItem], announced: Sequence[Warning]) -> bool:
         """Note that the next events, up to `frame`, come from a frame; make the frame safe."""
         if not (self._copies or self.copies) or frame.raw is None:
@@ -193,15 +194,16 @@ class VerbatimWriter(StreamWriter, FrameSink):
     def frame(self, raw: bytes, items: Sequence[StreamItem]) -> None:
         """Write the frame of `begin_frame`, unless it is written already or the stream ended in it."""
         del items
-        if self._origin == "upstream":
-            if (passage := self._passage) is not None:
+        passage, origin, self._origin = self._passage, self._origin, "gateway"
+        if passage is not None:
+            self._passage = None
+            if origin == "upstream":
                 self._copy(passage)
-            else:  # texts, which need not be searched
-                self._out.append(valid_utf8(raw))
-                if self._notes_copies:
-                    self._last_copied = ends_of(raw)
-                self._may_fail_whole, self.has_copied = False, True
-        self._origin, self._passage = "gateway", None
+        elif origin == "upstream":  # texts, which need not be searched
+            self._out.append(raw if raw.isascii() else valid_utf8(raw))
+            if self._notes_copies:
+                self._last_copied = ends_of(raw)
+            self._may_fail_whole, self.has_copied = False, True
 
     def run_frames(self, raw: bytes, event: Content | Thinking, texts: list[str]) -> None:
         """Write the frames of a read that consists of texts."""
@@ -267,6 +269,9 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write `event`, or only pass it to the encoder; the table of the class says which."""
+        if self._passage is None and self._origin == "upstream" and type(event) not in _WRITTEN:
+            self._show(event, stamp)  # nearly all
+            return
         may_write = type(event) in _WRITTEN or self._origin == "gateway" or self._is_replaced
         if not (self._copies or self.copies):
             super().write(event, stamp)
@@ -289,9 +294,9 @@ class VerbatimWriter(StreamWriter, FrameSink):
             super().write_run(event, texts, stamp)
             return
         if event is not self._shown:
-            first, texts = texts[0], texts[1:]
+            first = texts[0]
             self._show(event if event.content is first else event.with_text(first), stamp)
-            self._shown = event
+            self._shown, texts = event, texts[1:] if self._notes_texts else ()
         if self._notes_texts and texts:
             self._encoder.texts_written(event, texts)
 
@@ -330,14 +335,14 @@ class VerbatimWriter(StreamWriter, FrameSink):
             announced = () if self._passage is None else self._passage.announced
             return isinstance(event, Warning) and any(event is warning for warning in announced)
         if self._origin == "closing":
-            return not self._source.complete and _is_of_use(event)
+            return not self._source.complete and warns_of_more_than_repair(event)
         if self.is_json and self._copied_frames == 1 and not self._source.has_understood:
             return False  # the copied bytes are one JSON document, no part of which the dialect knows
         if isinstance(event, SessionStart):
             return not self._has_copied_data
         if isinstance(event, SessionEnd):
             return event.status not in ("completed", "suspended")
-        return not isinstance(event, Warning) or _is_of_use(event)
+        return not isinstance(event, Warning) or warns_of_more_than_repair(event)
 
     def _must_replace(self, frame: Frame, items: Sequence[StreamItem]) -> bool:
         """Return whether a plain-text failure is written by the rules of its home-made dialect.
@@ -393,8 +398,3 @@ class VerbatimWriter(StreamWriter, FrameSink):
         if self._mark or self._missing_end:
             self._out.append(self._mark + self._missing_end)
             self._mark = self._missing_end = b""
-
-
-def _is_of_use(event: Event) -> bool:
-    """Return whether an event is a warning, other than one about a repair."""
-    return isinstance(event, Warning) and event.message_code not in _REPORTS
