@@ -63,9 +63,10 @@ class Asking:
         self._numbers = itertools.count(1)
 
     async def run(self, case: Case, tries: int = 1) -> list[str]:
-        """Ask, and return what is wrong with the answer, or with the answer to the answer.
+        """Send the request of a case, and return what is wrong with its answer.
 
-        A client that leaves does so at most `tries` times, until nothing is left running.
+        If a second request follows the first, what is wrong with its answer is returned too. A client that
+        leaves does so at most `tries` times, until nothing is left running.
         """
         question = f"{TOPIC} scenario={case.scenario} number={next(self._numbers)}."
         thread = str(uuid.uuid4())

@@ -64,16 +64,19 @@ def read_fields(fields: Fields, *, takes_old_names: bool = False) -> Request:
         if inputs := _merged(fields, _ALL_INPUTS if takes_old_names else _INPUTS):
             request["inputs"] = inputs
     for name, read in _READERS.of(others):
-        value = read(fields, name)
-        if value or value == 0:
+        if _is_given(value := read(fields, name)):
             request[name] = value
     return cast("Request", request)
 
 
 def made_request(**fields: Any) -> Request:
     """Return a request with these fields; fields that are None or empty are left out."""
-    found = {name: value for name, value in fields.items() if value or value == 0}
-    return cast("Request", found)
+    return cast("Request", {name: value for name, value in fields.items() if _is_given(value)})
+
+
+def _is_given(value: Any) -> bool:
+    """Return whether a request holds a field with this value, which is not None and not empty then."""
+    return bool(value) or value == 0
 
 
 def add_message(messages: list[Message], text: str | None) -> None:

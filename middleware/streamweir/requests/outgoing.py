@@ -29,32 +29,32 @@ _MEANS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class Outgoing(msgspec.Struct, eq=False):
+class Outgoing(msgspec.Struct, kw_only=True, eq=False):
     """The canonical request, and the part of it that the upstream can take.
 
     Attributes:
         request: the canonical request.
-        opaque: finds the opaque values that the upstream made.
-        new_id: returns a new id.
         path: the path of the upstream, without a query.
         options: the options of the dialect.
         overlay: the configuration's tree that is laid over the body, for writers that need a part elsewhere.
         thread_id: the upstream's id of the conversation; None: the upstream does not know the conversation.
         extra: fields that no rule reads, if the client speaks the same dialect.
         keeps_history: earlier turns go into the text for an upstream that does not know them.
+        opaque: finds the opaque values that the upstream made.
+        new_id: returns a new id.
         lost: the parts that have no place at the upstream.
         used: the sampling parameters that have a place at the upstream.
     """
 
     request: Request
-    opaque: OpaqueValues
-    new_id: Callable[[], str]
     path: str = ""
     options: Mapping[str, Any] = NOTHING
     overlay: Mapping[str, Any] = NOTHING
     thread_id: str | None = None
     extra: Mapping[str, Any] = NOTHING
     keeps_history: bool = True
+    opaque: OpaqueValues
+    new_id: Callable[[], str]
     lost: set[str] = set()
     used: set[str] = set()
     _text: str | None = None

@@ -92,15 +92,15 @@ def plan_request(
     overlay = target.overlay(request) if target.overlay else NOTHING
     thread_id = request.get("thread_id")
     outgoing = Outgoing(
-        request,
-        opaque,
-        new_id or _random_id,
-        target.path,
-        target.options,
-        overlay,
-        upstream_thread(thread_id, writer.threads) if thread_id else None,
-        extra,
-        target.keeps_history,
+        request=request,
+        path=target.path,
+        options=target.options,
+        overlay=overlay,
+        thread_id=upstream_thread(thread_id, writer.threads) if thread_id else None,
+        extra=extra,
+        keeps_history=target.keeps_history,
+        opaque=opaque,
+        new_id=new_id or _random_id,
     )
     made = writer.write(outgoing)
     requests = [made] if isinstance(made, Written) else [*made]

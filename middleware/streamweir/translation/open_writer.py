@@ -84,6 +84,6 @@ def open_writer(  # noqa: PLR0913 (what there is to settle of a client)
     if run is not None:
         return RunWriter(dialect, encoder, chosen, source=source, run=run)
     if verbatim and source is not None and source.dialect in (None, dialect) and dialect.name != "standard":
-        source.keep_frames(LINE_FRAMINGS if follows else (framing, chosen), dialect, True)
+        source.keep_frames(LINE_FRAMINGS if follows else (framing, chosen), of=dialect, shares=True)
         return VerbatimWriter(dialect, encoder, chosen, source, framing, follows)
     return ThoughtWriter(dialect, encoder, chosen, source)

@@ -105,7 +105,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     _gap = b""
     """The comments and blank lines since the last frame."""
     _sign_of_life = b""
-    """The last frame that says nothing, not even the end; kept if the dialect has no heartbeat."""
+    """The last frame without an event and without a mark of the end; kept if the dialect has no heartbeat."""
     _sanitizer: FrameSanitizer | None = None
     """Set by the first frame that is not a run of texts."""
 
