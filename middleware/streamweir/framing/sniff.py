@@ -111,11 +111,9 @@ class SniffingParser:
         read; None if there is no such function, or frames have their `raw` bytes.
         """
         chosen = self.chosen
-        return (
-            chosen.only_frame
-            if isinstance(chosen, SSEParser | NDJSONParser) and not chosen.keeps_raw
-            else None
-        )
+        if type(chosen) is SSEParser or type(chosen) is NDJSONParser:
+            return None if chosen.keeps_raw else chosen.only_frame
+        return None
 
     @property
     def framing(self) -> str | None:

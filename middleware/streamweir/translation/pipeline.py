@@ -149,10 +149,9 @@ class Pipeline:
         self._set_sinks([sink if other is before else other for other in self._sinks])
 
     def _set_sinks(self, sinks: list[EventSink]) -> None:
-        self._sinks = sinks
-        self._only_sink = only = sinks[0] if len(sinks) == 1 else None
+        self._sinks, self._only_sink = sinks, sinks[0] if len(sinks) == 1 else None
         self.frame_sinks = frame_sinks = [sink for sink in sinks if isinstance(sink, FrameSink)]
-        self._copier = frame_sinks[0] if frame_sinks and only is not None else None
+        self._copier = frame_sinks[0] if frame_sinks and self._only_sink is not None else None
 
     def tick(self) -> None:
         """Update the current time, which the next events get."""
@@ -175,11 +174,11 @@ class Pipeline:
         """Push `item` through the stages to the sinks; do nothing after the end."""
         self.take((item,))
 
-    def push_alone(self, event: Event, run: TextRun | None = None) -> None:
+    def push_alone(self, event: Event, run: TextRun | None = None, is_safe: bool = False) -> None:
         """Push an event, or a run of texts like it, of a stream that has not ended; see `take`."""
         try:
             if run is None:
-                self._push(with_short_names(event), 0)
+                self._push(with_short_names(event), _BEHIND_SANITIZER if is_safe else 0)
             else:
                 self._push_run(run)
             self.last = type(event)
@@ -237,9 +236,7 @@ class Pipeline:
     def take_frame(
         self, items: Sequence[StreamItem], frame: Frame, pushed: Sequence[StreamItem] | None = None
     ) -> None:
-        """Push the items of a frame whose bytes are kept, or `pushed` in place of these items; give the
-        frame to the frame sinks.
-        """
+        """Push the items of a frame, or `pushed` in their place; give the frame to the frame sinks."""
         lifecycle, is_safe = self.lifecycle, False
         if lifecycle.waiting and lifecycle.started and self.copies_frames:
             self.write_waiting()
@@ -248,10 +245,13 @@ class Pipeline:
         announced = () if lifecycle.started else (*lifecycle.waiting,)
         for sink in self.frame_sinks:
             is_safe = sink.begin_frame(frame, items, announced) or is_safe
-        if pushed is None:
-            pushed = [SafeEvent(with_short_names(items[0]))] if is_safe else items  # type: ignore[arg-type]
-        if pushed:
-            self.take_read(((pushed, None),))
+        only = items[0] if pushed is None and len(items) == 1 and not self.position.ended else None
+        if type(only) is TextRun and only.event is not self._piece:
+            self.push_alone(only.event, only)
+        elif is_safe and only is not None:
+            self.push_alone(only, None, True)  # type: ignore[arg-type]
+        else:
+            self.take_read(((items if pushed is None else pushed, None),))
         for sink in self.frame_sinks:
             sink.frame(frame.raw or b"", items)
 

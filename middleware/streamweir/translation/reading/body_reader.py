@@ -21,6 +21,8 @@ from streamweir.translation.reading.thought_blocks import ThoughtReader, may_beg
 
 __all__ = ["BodyReader"]
 
+_SEVERAL: Final = 4
+"""A short read with as many texts is worth a search for them, also if it begins with another event."""
 _SHORT: Final = 1024
 """A read shorter than this goes to the parser, which is then faster than a search for texts."""
 
@@ -132,9 +134,9 @@ class BodyReader:
         may_have_form = self.usual is not None or self._frames.forms is not None
         if may_have_form and (begun := self._read_formed(data)) is not None:
             return begun
-        decoder = self._frames.decoder
-        next_around, is_tried = self.next_around, self.around is not None
-        may_go_on = next_around is not None and (self.unread or data.startswith(next_around.before))
+        decoder, is_tried = self._frames.decoder, self.around is not None
+        before = b"" if self.next_around is None else self.next_around.before
+        may_go_on = before and (self.unread or data.startswith(before) or data.count(before) >= _SEVERAL)
         is_short = len(data) < _SHORT and not (may_go_on or may_begin_thought(data, self._frames.templates))
         self.around = self.next_around = None
         if self.unread:

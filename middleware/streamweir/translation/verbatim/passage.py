@@ -12,7 +12,7 @@ from streamweir.framing import Frame
 __all__ = ["Passage"]
 
 
-class Passage(Struct, eq=False):
+class Passage(Struct, eq=False, gc=False):
     """A frame whose events are being written.
 
     Attributes:

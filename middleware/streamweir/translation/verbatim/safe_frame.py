@@ -102,7 +102,9 @@ class FrameSanitizer:
         safe: list[Event] = []
         others: list[Event] = []
         for item in items:
-            if isinstance(item, (TextRun, ThoughtRun, SafeEvent)) or _is_report(item):
+            if type(item) is TextRun or type(item) is ThoughtRun or type(item) is SafeEvent:
+                continue
+            if _is_report(item):
                 continue
             if (clean := self._errors.process(item)) is not None:
                 failures.append(item)
@@ -110,10 +112,11 @@ class FrameSanitizer:
             else:
                 others.append(item)
         self.found_safe = len(others) == len(items) == 1 and type(others[0]) not in _OF_RUN
-        if self.found_safe and type(others[0]) in _FREE:
-            return raw
         data = None
-        if failures:
+        if self.found_safe:  # one event, which is no end
+            if type(others[0]) not in _FREE:
+                data = without_failures(frame.data, is_code=self._is_code)
+        elif failures:
             data = SafeFrame(failures, safe, others, is_code=self._errors.is_code).rewritten(frame.data)
         elif any(map(_is_bad_end, others)):
             data = self._looked_through(frame.data, others)
@@ -310,9 +313,10 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 def _is_plain(item: StreamItem, data: bytes) -> bool:
     """Return whether a frame that holds only `item` is surely safe."""
-    if isinstance(item, (Content, Thinking)):
-        return not item.meta  # the frame holds nothing else
-    is_good_end = isinstance(item, SessionEnd) and not item.meta and not _is_bad_end(item)
+    kind = type(item)
+    if kind is Content or kind is Thinking:
+        return not item.meta  # type: ignore[union-attr]  # the frame holds nothing else
+    is_good_end = type(item) is SessionEnd and not item.meta and not _is_bad_end(item)
     return is_good_end and not may_name_failure(data.decode(errors="replace"))
 
 
@@ -321,9 +325,9 @@ def _is_free(event: Event) -> bool:
 
 
 def _is_bad_end(event: Event) -> bool:
-    return isinstance(event, SessionEnd) and event.status in ("cancelled", "error")
+    return type(event) is SessionEnd and event.status in ("cancelled", "error")
 
 
 def _is_report(item: Event) -> bool:
     """Return whether an item is the reader's warning about a frame."""
-    return isinstance(item, Warning) and item.message_code in _NOTES and item.for_users is True
+    return type(item) is Warning and item.message_code in _NOTES and item.for_users is True
