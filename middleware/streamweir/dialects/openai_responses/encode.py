@@ -255,15 +255,11 @@ class ResponsesEncoder(ChatEncoder):
 
     def write_failure(self, error: Error) -> Iterator[Frame]:
         """Yield the frames that close open items, then the failed response."""
-        yield from self._finish_items()
-        response = self._response.failed(response_error(error), self._finished)
-        yield self._frame("failed", response=response)
+        return self._failed(response_error(error))
 
     def write_cancelled(self) -> Iterator[Frame]:
         """Yield the failed response of a stopped run; an incomplete one would look like an answer."""
-        yield from self._finish_items()
-        error = {"code": "CANCELLED", "message": CODES["CANCELLED"].message}
-        yield self._frame("failed", response=self._response.failed(error, self._finished))
+        return self._failed({"code": "CANCELLED", "message": CODES["CANCELLED"].message})
 
     def write_end(self, reason: str, end: SessionEnd, beside: dict[str, Any]) -> Iterator[Frame]:
         """Yield the frames of the whole response."""
@@ -271,6 +267,15 @@ class ResponsesEncoder(ChatEncoder):
         items, at = self._output.items, self.stamp.timestamp // 1000
         response = self._response.ended(reason, end.summary, items, at=at)
         yield self._frame(response["status"], response={**response, **beside})
+
+    def _failed(self, error: Mapping[str, str]) -> Iterator[Frame]:
+        """Yield the end of a response that failed. Its output is empty if it is too large to be repeated,
+        and if frames of the upstream are copied.
+        """
+        self._output.must_be_whole = False
+        yield from self._finish_items()
+        output = [] if self.is_shown else self._output.items
+        yield self._frame("failed", response=self._response.failed(error, output))
 
     # Items
 
@@ -286,11 +291,6 @@ class ResponsesEncoder(ChatEncoder):
         self._created_at = self.stamp.timestamp // 1000
         if self.is_shown and event.meta:
             self._response_id = event.meta.get("run_id")
-
-    @property
-    def _finished(self) -> list[Any]:
-        """The items of a response that ends early; empty if frames of the upstream are copied."""
-        return [] if self.is_shown else self._output.items
 
     def _created(self) -> Iterator[Frame]:
         if not self._has_begun and not self.is_shown:

@@ -18,12 +18,15 @@ class Output:
 
     Args:
         room: the most bytes that may be kept.
-        must_be_whole: whether a larger output ends the stream; if False, items of a larger one are forgotten.
+        must_be_whole: see the attribute.
+
+    Attributes:
+        must_be_whole: whether a larger output ends the stream. Its items are forgotten either way.
     """
 
     def __init__(self, room: int, *, must_be_whole: bool) -> None:
+        self.must_be_whole = must_be_whole
         self._left = room
-        self._must_be_whole = must_be_whole
         self._items: list[bytes] = []
         self._is_forgotten = False
 
@@ -51,15 +54,15 @@ class Output:
         """Note that an incomplete item has grown by `size` bytes.
 
         Raises:
-            LimitExceeded: the output is larger than can be repeated.
+            LimitExceeded: the output has become larger than can be repeated, and must be whole.
         """
         self._left -= size
         if self._left >= 0 or self._is_forgotten:
             return
-        if self._must_be_whole:
-            raise LimitExceeded("an answer is larger than can be said again at its end")
         self._is_forgotten = True
         self._items = [b""] * len(self._items)
+        if self.must_be_whole:
+            raise LimitExceeded("an answer is larger than can be said again at its end")
 
     @property
     def items(self) -> list[orjson.Fragment]:
