@@ -173,7 +173,8 @@ SLOW = ("silence", "slow", "drip", "delay", "late", "pause", "endless", "bomb", 
 
 def faults_to_play() -> list[str]:
     """Every fault by name, aside from those that take time, or a place that they do not have here."""
-    return sorted(name for name in FAULTS if not any(word in name for word in SLOW))
+    names = sorted(name for name in FAULTS if not any(word in name for word in SLOW))
+    return [{"comments": "comments:20"}.get(name, name) for name in names]  # two seconds, longer than a clock
 
 
 @pytest.mark.parametrize("dialect", ["legacy", "easyflow", "ragflow"])

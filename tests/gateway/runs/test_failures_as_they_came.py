@@ -6,7 +6,7 @@ Source: the standard protocol 1.1, section 8.
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -79,6 +79,17 @@ async def got(running: Gateway, kind: str, row: str, *headers: tuple[str, str]) 
     return await ask(running, target=f"/{kind}/{row}", headers=wish, body=BODY)
 
 
+async def got_of_each(running: Gateway, kinds: Sequence[str], row: str) -> list[tuple[str, Answer]]:
+    """The answer of each kind of endpoint, asked side by side: some rows take the time of a clock."""
+    answers = await asyncio.gather(*(got(running, kind, row) for kind in kinds))
+    return [*zip(kinds, answers, strict=True)]
+
+
+async def codes_of_lines(running: Gateway, count: int) -> set[str]:
+    """The codes in the next lines of the log."""
+    return {(await running.log.next_line())["code"] for _ in range(count)}
+
+
 def told_message(dialect: str, code: str) -> str:
     """The message in the safe body of a refusal: the dialect's own, redacted, if it is written for users."""
     is_for_users = dialect == "data-formulator"
@@ -116,7 +127,10 @@ async def test_error_status_of_the_upstream_reaches_the_client(dialect: str) -> 
 
 
 @pytest.mark.parametrize("dialect", STREAMS)
-async def test_body_of_a_refusal_that_cannot_be_made_safe_is_replaced_or_left_out(dialect: str) -> None:
+async def test_body_of_a_refusal_that_cannot_be_made_safe_is_replaced_or_left_out(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamweir_gateway.runs.response_classification.MAX_BODY_SECONDS", 1.0)
     nested = b"[" * 100 + b"]" * 100
     message = message_of("UPSTREAM_ERROR").encode()
     rows = {
@@ -132,7 +146,7 @@ async def test_body_of_a_refusal_that_cannot_be_made_safe_is_replaced_or_left_ou
     kinds = ("plain", "tree", "resume")
     async with in_front(dialect) as running:
         asked = [(kind, row) for kind in kinds for row in rows]
-        # side by side: the body of an error is waited for two seconds
+        # side by side: the body of an error is waited for
         answers = await asyncio.gather(*(got(running, kind, row) for kind, row in asked))
         for (kind, row), answer in zip(asked, answers, strict=True):
             status, media_type, body = rows[row]
@@ -187,11 +201,11 @@ def assert_envelope(answer: Answer, code: str, dialect: str) -> None:
 @pytest.mark.parametrize("dialect", STREAMS)
 async def test_failure_before_the_first_byte_is_a_status_and_an_envelope(dialect: str) -> None:
     async with in_front(dialect) as running:
-        for kind in ("plain", "tree", "resume"):
-            for row, code in BEFORE_ANYTHING.items():
+        for row, code in BEFORE_ANYTHING.items():
+            for kind, answer in await got_of_each(running, tuple(OPTIONS), row):
                 with case(kind, row):
-                    assert_envelope(await got(running, kind, row), code, dialect)
-                    assert (await running.log.next_line())["code"] == code
+                    assert_envelope(answer, code, dialect)
+            assert await codes_of_lines(running, len(OPTIONS)) == {code}
         gone = await ask(running, target="/gone", body=BODY, headers=[("Content-Type", "application/json")])
         assert_envelope(gone, "UPSTREAM_UNREACHABLE", dialect)
 
@@ -223,10 +237,9 @@ BREAKS: Final = {
 async def test_break_within_the_stream_is_an_error_and_a_broken_connection(dialect: str) -> None:
     stream = native(dialect)
     async with in_front(dialect) as running:
-        for kind in KINDS:
-            for row, code in BREAKS.items():
+        for row, code in BREAKS.items():
+            for kind, answer in await got_of_each(running, KINDS, row):
                 with case(kind, row):
-                    answer = await got(running, kind, row)
                     assert answer.status == 200
                     assert answer.header("content-type") == stream.media_type
                     assert answer.body.startswith(stream.begun)
@@ -234,7 +247,7 @@ async def test_break_within_the_stream_is_an_error_and_a_broken_connection(diale
                     assert answer.is_whole is (kind == "resume")  # there the client may come back
                     if kind != "resume":
                         assert not GOOD_ENDS.search(answer.body[len(stream.begun) :])
-                    assert (await running.log.next_line())["code"] == code
+            assert await codes_of_lines(running, len(KINDS)) == {code}
 
 
 @pytest.mark.parametrize("dialect", STREAMS)
@@ -318,12 +331,11 @@ async def test_other_clients_of_the_endpoint_get_an_error_event(dialect: str) ->
 
 @pytest.mark.parametrize("dialect", STREAMS)
 async def test_heartbeat_of_the_file_takes_the_status(dialect: str) -> None:
-    async with in_front(dialect, heartbeat="100ms") as running:
-        answer = await got(running, "plain", "silent")
+    async with in_front(dialect, heartbeat="100ms") as beating, in_front(dialect, heartbeat="auto") as other:
+        answer, late = await asyncio.gather(*(got(at, "plain", "silent") for at in (beating, other)))
         assert (answer.status, answer.is_whole) == (200, False)
         error_of(answer, dialect)
-    async with in_front(dialect, heartbeat="auto") as running:
-        assert (await got(running, "plain", "silent")).status == 504
+        assert late.status == 504
 
 
 # Clients, and how the connection ends
