@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import version
 
 import pytest
@@ -91,6 +92,7 @@ def private_names_of_libraries(module: str, node: ast.ClassDef) -> set[str]:
     return {name for name in private & (asked | own) if re.match("_[^_]", name)}
 
 
+@cache
 def attributes(base: type) -> list[str]:
     """What a class sets in itself; none where it is no Python."""
     try:

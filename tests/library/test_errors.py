@@ -85,6 +85,8 @@ STAND_INS = {"streamweir.codec.event_examples", "streamweir_gateway.fake.run"}
 
 def warning_codes_in(module: str) -> set[str]:
     """The codes that the module spells for a warning of its own."""
+    if not re.search("[wW]arn|message_code", MODULES[module].read_text()):
+        return set()  # it calls nothing of the kind
     calls = (node for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call))
     spelt = (code for call in calls for code in codes_of_call(call))
     return {node.value for node in spelt if isinstance(node, ast.Constant) and isinstance(node.value, str)}
@@ -111,6 +113,7 @@ def test_every_warning_code_of_the_table_is_sent_by_some_module() -> None:
     spelt = {
         node.value
         for module in MODULES.keys() - {"streamweir.errors"}
+        if any(code in MODULES[module].read_text() for code in WARNINGS)
         for node in ast.walk(tree_of(module))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }

@@ -72,7 +72,8 @@ def builders_in(*packages: str) -> set[str]:
     return {
         module.__name__
         for module in modules_of(*packages)
-        for function in ast.walk(ast.parse(inspect.getsource(module)))
+        if "re.compile" in (source := inspect.getsource(module))
+        for function in ast.walk(ast.parse(source))
         if isinstance(function, ast.FunctionDef | ast.GeneratorExp | ast.ListComp)
         and any(_method_of_re(node) == "compile" for node in ast.walk(function))
     }
@@ -80,7 +81,8 @@ def builders_in(*packages: str) -> set[str]:
 
 def _written_in_place(module: ModuleType) -> Iterator[Expression]:
     """The expressions that are written where they are used: `re.fullmatch("[a-z]+", text)`."""
-    for node in ast.walk(ast.parse(inspect.getsource(module))):
+    source = inspect.getsource(module)
+    for node in ast.walk(ast.parse(source)) if re.search(r"\bre\.\w", source) else ():
         method = _method_of_re(node)
         match node:
             case ast.Call(args=[ast.Constant(value=str() | bytes() as pattern), *_]) if method:

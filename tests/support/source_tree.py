@@ -23,6 +23,7 @@ def _modules() -> dict[str, Path]:
 
 
 MODULES = _modules()
+_INSIDE = MODULES.keys() - PACKAGES.keys()
 
 
 @cache
@@ -44,7 +45,7 @@ def _imports(module: str) -> Iterator[str]:
             for alias in node.names:
                 name = f"{source}.{alias.name}"
                 yield name if name in MODULES else source
-        elif isinstance(node, ast.Constant) and node.value in MODULES.keys() - PACKAGES.keys():
+        elif isinstance(node, ast.Constant) and node.value in _INSIDE:
             yield node.value
 
 
