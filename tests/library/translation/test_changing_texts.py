@@ -117,3 +117,18 @@ def test_numbered_texts_are_no_frames(is_late: bool, times: bytes, monkeypatch: 
     assert b"word6 " in translator.feed(blocks[6])
     assert b"word39 " in translator.feed(b"".join(blocks[7:]))
     assert not noted
+
+
+@pytest.mark.parametrize("line", [b"no field of any kind\n\n", b": a comment\n\n", b"\n"])
+def test_copied_texts_before_lines_without_data_have_the_frames_of_single_bytes(line: bytes) -> None:
+    def chunk(number: int, end: bytes) -> bytes:
+        delta = b'{"choices":[{"index":0,"delta":{"content":"word%d "}}],' % number
+        return b"data: %b" % delta + b'"obfuscation":"%b"}%b' % (b"x" * (number + 3), end)
+
+    def copied(pieces: Iterable[bytes]) -> bytes:
+        translator = Translator(speaks="openai-chat", answers="openai-chat", clock=lambda: 5, request_id="r")
+        return b"".join([*map(translator.feed, pieces), translator.close()])
+
+    blocks = [chunk(0, b"\r\n\r\n"), chunk(1, b"\n\n"), line, chunk(2, b"\n\n"), chunk(3, b"\n\n") + line]
+    body = b"".join(blocks)
+    assert copied(blocks) == copied(body[at : at + 1] for at in range(len(body)))

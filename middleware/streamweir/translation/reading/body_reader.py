@@ -349,7 +349,7 @@ class BodyReader:
                     frame.forget_value()
                     read = [((read,), frame)]  # type: ignore[list-item]
                 yield from read
-                template, is_text = frames.templates.current, frames.templates.is_text
+                template, is_text = frames.templates.current, is_read and frames.templates.is_text
                 accepts_text = decoder.accepts_text if decoder.judges_texts else None
         except Exception:  # the texts before it count
             if texts and template is not None:
