@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -74,6 +75,21 @@ def _repeat_line(chance: random.Random, body: bytes) -> bytes:
     return b"\n".join(lines)
 
 
+def _repeat_event(chance: random.Random, body: bytes) -> bytes:
+    """Repeat one event often, its numbers counted on or not: most of a long stream is like that."""
+    end = b"\n\n" if b"\n\n" in body else b"\n"
+    events = body.split(end)
+    place, step = chance.randrange(len(events)), chance.choice((0, 1, 1, 7))
+    event = events[place]
+    count = min(chance.choice((3, 10, 40)), LARGEST // (len(event) + 1))
+    events[place:place] = [_counted_on(event, step * number) for number in range(count)]
+    return end.join(events)
+
+
+def _counted_on(event: bytes, number: int) -> bytes:
+    return re.sub(rb"[0-9]{1,12}", lambda digits: b"%d" % (int(digits[0]) + number), event)
+
+
 def _swap_lines(chance: random.Random, body: bytes) -> bytes:
     lines = body.split(b"\n")
     one, other = chance.randrange(len(lines)), chance.randrange(len(lines))
@@ -138,6 +154,8 @@ MUTATIONS: Final[tuple[Mutation, ...]] = (
     _replace_byte,
     _remove_bytes,
     _repeat_bytes,
+    _repeat_event,
+    _repeat_event,
     _insert_splinter,
     _remove_line,
     _repeat_line,

@@ -603,3 +603,14 @@ def test_error_behind_copied_responses_frames_counts_on(texts: int, first: int, 
     numbers = [json.loads(line[6:])["sequence_number"] for line in out.splitlines() if line[:6] == b"data: "]
     assert len(numbers) > len(frames), "an error was written behind them"
     assert numbers == list(range(first, first + len(numbers)))
+
+
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+def test_broken_frame_is_left_out_with_its_line_ends_however_it_is_cut(end: bytes) -> None:
+    parts = [b'data: {"type":"token","content":"a"}', b"", b'data: {"type":"token,', b"", b"", b": hi", b""]
+    body = end.join([*parts, b'data: {"type":"token","content":"b"}', b"", b""])
+    for size in (1, 2, 3, len(body)):
+        translator = Translator(speaks="legacy", answers="legacy")
+        pieces = [translator.feed(body[at : at + size]) for at in range(0, len(body), size)]
+        left = end.join([*parts[:2], *parts[4:], b'data: {"type":"token","content":"b"}', b"", b""])
+        assert b"".join(pieces) == left

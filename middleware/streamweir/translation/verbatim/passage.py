@@ -18,7 +18,7 @@ class Passage(Struct, eq=False, gc=False):
     Attributes:
         frame: the frame.
         announced: the warnings that are written with its events.
-        safe: the bytes of the frame that may be sent; None once they have been written.
+        safe: the bytes of the frame that may be sent; None: none may be. Empty once they have been written.
         is_replaced: the events of the frame are written instead of its bytes.
     """
 

@@ -97,6 +97,8 @@ class VerbatimWriter(StreamWriter, FrameSink):
     """The byte order mark of the upstream; empty once something has been written."""
     _missing_end = b""
     """The line end that is missing after the last copied frame."""
+    _drops_lf = False
+    """A frame that ended with CR was not written, so an LF that follows is not written either."""
     _style = USUAL_STYLE
     _last_copied = b""
     """The last copied bytes, shortened; empty once the encoder has read them."""
@@ -126,9 +128,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
     @property
     def may_copy(self) -> bool:
         """Whether the client gets the frames of the upstream, or would get them if any came."""
-        if self.copies:
-            return True
-        return not self._source.started and self._source.dialect in (None, self._dialect)
+        return self.copies or (not self._source.started and self._source.dialect in (None, self._dialect))
 
     @property
     def has_begun(self) -> bool:
@@ -159,8 +159,6 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._set_framing(framing)
         self.unsupported = Counter.__new__(Counter)  # its `__init__` takes longer than all the rest
         return True
-
-    # Frames
 
     def share_no_frames(self) -> None:
         """Take each frame by itself, but for texts; to be called before the first byte."""
@@ -245,8 +243,13 @@ class VerbatimWriter(StreamWriter, FrameSink):
 
     def _copy(self, passage: Passage) -> None:
         """Write the bytes of a frame, once."""
-        frame, safe, passage.safe = passage.frame, passage.safe, None
-        if safe is None or (self._encoder.names.hides_usage and self._encoder.hides(frame)):
+        frame, safe, passage.safe = passage.frame, passage.safe, b""
+        if safe == b"":
+            return
+        is_other_half = self._drops_lf and frame.raw == b"\n"
+        self._drops_lf = False
+        if safe is None or is_other_half or (self._encoder.names.hides_usage and self._encoder.hides(frame)):
+            self._drops_lf = frame.raw is not None and frame.raw[-1:] == b"\r"
             return
         has_line_end = safe[-1:] in (b"\n", b"\r")
         if frame.is_gap and not has_line_end:
@@ -264,8 +267,6 @@ class VerbatimWriter(StreamWriter, FrameSink):
             self._copied_frames += not frame.is_gap
         is_whole = has_line_end and not frame.unterminated
         self._missing_end = b"" if is_whole else self._style.end_behind(safe, self.framing)
-
-    # Events
 
     def write(self, event: Event, stamp: Stamp) -> None:
         """Write `event`, or only pass it to the encoder; the table of the class says which."""
@@ -350,9 +351,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         The sanitizer may remove the words that mark the text as a failure: clients would read an answer.
         """
         reports = [item for item in items if isinstance(item, Error | Warning)]
-        if not reports or not all(map(self._encoder.has_rules_for, reports)):
-            return False
-        return not frame.is_json
+        return bool(reports) and all(map(self._encoder.has_rules_for, reports)) and not frame.is_json
 
     def _pays_error(self, event: Event) -> bool:
         """Return whether `event` is the error that has to follow a replaced frame; it is due once."""
