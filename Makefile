@@ -53,7 +53,9 @@ $(CONSOLE)/node_modules/.ready: $(CONSOLE)/package.json $(CONSOLE)/package-lock.
 	@cd $(CONSOLE) && timeout 120 npm ci --silent --ignore-scripts --no-audit --no-fund --fetch-retries=1 >&2
 	@touch $@
 
+# The page comes first: the test of the package would build it meanwhile, and after `npm ci` of its own.
 test: $(READY)  ## run the tests, the TypeScript client's too where Node 20 is; ARGS="-k retries" hands pytest more options
+	@$(if $(ARGS),true,if $(HAS_VITE_NODE); then $(MAKE) -s --no-print-directory $(PAGE) || true; fi)
 	@$(TESTS) $(ARGS)
 	@$(if $(ARGS),true,if $(HAS_NODE); then $(MAKE) -s --no-print-directory test-typescript; \
 	else echo 'The tests of clients/typescript are left out: they need Node 20 or newer, and npm'; fi)

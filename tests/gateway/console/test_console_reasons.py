@@ -125,8 +125,10 @@ async def test_reason_of_each_fault_is_the_same_word_everywhere_for_each_client(
         for fault in FAULTS:
             with case(fault or "none"):
                 wish = [("X-Fault", fault)] if fault else []
-                await ends.check(*await ends.ask("/plain", "POST", *wish))
-                name, first = await ends.ask("/kept", "POST", *wish)
+                plain, (name, first) = await asyncio.gather(
+                    ends.ask("/plain", "POST", *wish), ends.ask("/kept", "POST", *wish)
+                )
+                await ends.check(*plain)
                 await ends.check(name, first)
                 await check_readers(ends, first.header("x-streamweir-run") or "", first, wish)
         await until(ends.are_counted)

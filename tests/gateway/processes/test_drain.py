@@ -160,7 +160,7 @@ async def test_client_that_reads_late_gets_the_end(workers: int, tmp_path: Path)
         connected.send()
         await asyncio.sleep(0.5)
         running.signal(signal.SIGTERM)
-        await asyncio.sleep(5)
+        await asyncio.sleep(3)
         connected.read_on()
         got = (await connected.whole()).assert_valid()
         async with asyncio.timeout(PATIENCE):

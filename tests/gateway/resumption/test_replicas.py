@@ -14,7 +14,7 @@ from loopback import ask, client
 from patience import PATIENCE
 from redis_servers import RedisServer, redis_binaries, redis_server
 from running_gateway import Running, running_gateway
-from scripted_upstream import LAST_CHUNK, SSE, Call, Script, Upstream, chunk, upstream
+from scripted_upstream import LAST_CHUNK, SSE, WHOLE, Call, Script, Upstream, chunk, upstream
 from streamweir.testing import check_stream
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -46,7 +46,12 @@ async def words(call: Call, goes_on: asyncio.Event | None) -> None:
 
 @asynccontextmanager
 async def replicas(
-    folder: Path, number: int, *, server: RedisServer | None = None, script: Script = slowly, **file: Any
+    folder: Path,
+    number: int,
+    *,
+    server: RedisServer | None = None,
+    script: Script | bytes = slowly,
+    **file: Any,
 ) -> AsyncIterator[tuple[list[Running], Upstream]]:
     async with AsyncExitStack() as stack:
         store = server or stack.enter_context(redis_server(redis_binaries()[0]))
@@ -62,9 +67,8 @@ async def replicas(
             place = folder / str(i)
             place.mkdir()
             file = {**file, "store": {"url": store.url, "lease": "1s"}, "endpoints": {"/chat": endpoint}}
-            replica = await stack.enter_async_context(running_gateway(place, **file))
-            await replica.ready()
-            running.append(replica)
+            running.append(await stack.enter_async_context(running_gateway(place, **file)))
+        await asyncio.gather(*(replica.ready() for replica in running))
         yield running, backend
 
 
@@ -212,7 +216,7 @@ async def test_many_clients_that_reconnect_often_get_every_byte_once(tmp_path: P
 
 
 async def test_rate_limit_holds_over_all_replicas_and_per_replica_without_the_store(tmp_path: Path) -> None:
-    async with replicas(tmp_path, 2, rate_limit="5/minute") as (running, _):
+    async with replicas(tmp_path, 2, script=WHOLE, rate_limit="5/minute") as (running, _):
         statuses = [
             (await ask(running[i % 2].at, headers=[("Accept", "application/json")], target="/chat")).status
             for i in range(4)
