@@ -66,6 +66,7 @@ class ResponsesDecoder(Decoder):
             '{"type":"response.output_text.delta"',
             ',"sequence_number":<ignored>?',
             ',"item_id":<string>,"output_index":<number>?',
+            ',"output_index":<number>,"item_id":<string>?',
             ',"content_index":<number>',
             ',"delta":<text>',
             ',"logprobs":[]?',
