@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from streamweir.codec.message_template import MessageTemplate
+from streamweir.translation.reading.counted_blocks import CountedBlocks
 from streamweir.translation.reading.separator import Separator
 from streamweir.translation.reading.surroundings import (
     Surroundings,
@@ -64,12 +65,14 @@ class ChangingSurroundings(TextReader):
         "_after_size",
         "_before_size",
         "_begin",
+        "_counted",
         "_inner",
         "_latest",
         "_misses",
         "_note_id",
         "_notes_blocks",
         "_separator",
+        "_text_place",
         "before",
         "end",
         "template",
@@ -99,6 +102,8 @@ class ChangingSurroundings(TextReader):
         self.before, self._after = first, last + end
         self._before_size, self._after_size = len(self.before), len(self._after)
         self._separator = Separator(self._after + self.before)
+        self._text_place = template.text_place + (self._note_id is not None)
+        self._counted = CountedBlocks((first, *self._inner, self._after), self._text_place, end)
 
     def note(self, message: bytes) -> None:
         """Note the message of the latest block."""
@@ -153,20 +158,24 @@ class ChangingSurroundings(TextReader):
 
     def _texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of several blocks with these edges; None for any other bytes."""
+        try:
+            texts = self._counted.texts_in(data)
+        except (msgspec.MsgspecError, ValueError):
+            texts = None
+        if texts is not None:
+            self._note_last(data[data.rfind(self.end, 0, -len(self.end)) + len(self.end) :])
+            return texts
         blocks = self._separator.split(data[self._before_size : -self._after_size])
         if blocks is None:
             return None
-        place = self.template.text_place + (self._note_id is not None)
+        place = self._text_place
         joined, shared = _joined_constants(self._inner, blocks, place)
         texts = self._texts_between(joined, blocks, place, shared) if shared else None
         if texts is None:
             texts = self._texts_between(self._inner, blocks, place)
         if texts is None:
             return None
-        block = self.before + blocks[-1] + self._after
-        self.template.note_latest(self._message_in(block))
-        if self._notes_blocks:
-            self._note_block(block)
+        self._note_last(self.before + blocks[-1] + self._after)
         return texts
 
     def _texts_between(
@@ -187,6 +196,12 @@ class ChangingSurroundings(TextReader):
             return texts if texts and _are_ids(ids) and _are_values([*columns, shared]) else None
         except (msgspec.MsgspecError, ValueError):
             return None
+
+    def _note_last(self, block: bytes) -> None:
+        """Note the last block of a read of several."""
+        self.template.note_latest(self._message_in(block))
+        if self._notes_blocks:
+            self._note_block(block)
 
     def _note_block(self, block: bytes) -> None:
         """Note the latest block, or its id if it has one."""
