@@ -40,10 +40,14 @@ def ends_at_eof(stream: Recorded) -> bool:
 
 
 def _expression(mark: str) -> str:
-    """How it stands on the wire: `[DONE]` as it is, `event: done` a field, `done` a string or event name."""
+    """How it stands on the wire: `[DONE]` as it is, `event: done` a field, `done` a string or event name,
+    `d` before the colon of a line.
+    """
     key, colon, value = mark.partition(": ")
     if colon:
         return rf'(?:^|[\r\n]|"){re.escape(key)}"?\s*:\s*"?{re.escape(value)}\b'
     if mark.startswith("["):
         return re.escape(mark)
+    if len(mark) == 1:
+        return rf"(?:^|[\r\n]){mark}:"
     return rf'"{re.escape(mark)}"|(?:^|[\r\n])event:\s*{re.escape(mark)}\b'

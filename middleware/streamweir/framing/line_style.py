@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from streamweir.framing.blank import BOM
-from streamweir.framing.control_bytes import CR
+from streamweir.framing.control_bytes import CR, LF
 from streamweir.framing.frame import Frame
 
 __all__ = ["LINE_FRAMINGS", "USUAL_STYLE", "LineFraming", "LineStyle"]
@@ -32,10 +32,10 @@ class LineStyle(NamedTuple):
 
     @classmethod
     def of(cls, raw: bytes) -> LineStyle:
-        """Return the style of a frame."""
+        """Return the style of a frame. A JSON line that ends with CR is half of one that ends with CRLF."""
         if raw.startswith(b"data: ") and CR not in raw:  # nearly all
             return USUAL_STYLE
-        end = b"\r\n" if b"\r\n" in raw else b"\r" if CR in raw else b"\n"
+        end = b"\n" if CR not in raw else b"\r" if b"\r\r" in raw and LF not in raw else b"\r\n"
         field = _FIELD.search(raw.removeprefix(BOM))
         return cls(end, b":" + field[2] if field else b": ")
 

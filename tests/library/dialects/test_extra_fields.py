@@ -55,6 +55,8 @@ def test_fields_beside_the_standard_stay_there(target: str) -> None:
 
 
 FILES = {
+    "a2a": '{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"f","parts":'
+    '[{"kind":"file","file":{"uri":"https://a.example/b.png","mimeType":"image/png","odd":1}}]}}',
     "dify": '{"event":"message_file","message_id":"m","type":"image","url":"https://a.example/b.png","odd":1}',
     "gemini": '{"candidates":[{"content":{"parts":'
     '[{"inlineData":{"mimeType":"image/png","data":"YWI=","odd":1}}]}}]}',

@@ -614,3 +614,11 @@ def test_broken_frame_is_left_out_with_its_line_ends_however_it_is_cut(end: byte
         pieces = [translator.feed(body[at : at + size]) for at in range(0, len(body), size)]
         left = end.join([*parts[:2], *parts[4:], b'data: {"type":"token","content":"b"}', b"", b""])
         assert b"".join(pieces) == left
+
+
+def test_own_lines_end_with_crlf_where_the_first_line_is_cut_between_its_ends() -> None:
+    lines = b'{"type": "thinking_text", "content": "I wonder"}\r', b"\n"
+    translator = Translator(answers="data-formulator", framing="ndjson")
+    written = b"".join([*map(translator.feed, lines), translator.close()])
+    assert written.endswith(b"}\r\n")
+    assert written.count(b"\r") == written.count(b"\r\n") == 2

@@ -17,7 +17,10 @@ from streamweir.events import Content, Data, Event, Meta, Status, Thinking, ids_
 __all__ = ["Part", "beside_events", "data_of", "is_thought", "part_events", "parts_of", "text_of_parts"]
 
 _PART: Final = ("kind", "text", "data", "file", "url", "raw", "mediaType", "filename")
-_FILE: Final = ("uri", "bytes", "fileWithUri", "fileWithBytes", "mimeType", "name")
+_FILE: Final = (
+    *("uri", "bytes", "fileWithUri", "fileWithBytes", "mimeType", "name"),
+    *("url", "raw", "mediaType", "filename"),
+)
 
 
 class Part(NamedTuple):
@@ -106,8 +109,11 @@ def _part_event(part: Part, meta: Meta | None, name: str, *, is_progress: bool) 
 
 
 def _data_event(part: Part, meta: Meta | None, name: str) -> Data:
-    if file := _file_of(part.fields):
-        return Data(file_type(file["media_type"]), file, meta=meta)
+    inner = part.fields.get("file")
+    given: Mapping[str, Any] = inner if isinstance(inner, dict) else part.fields
+    if file := _file_of(given):
+        beside = leftover(given, _FILE) if given is inner else None
+        return Data(file_type(file["media_type"]), file, meta=and_extra(meta, beside))
     match data_of(part):
         case {"columns": list(columns), "rows": list(rows)} as table:
             title, rest = text_of(table.get("name")) or name, leftover(table, ("columns", "rows", "name"))
@@ -118,10 +124,8 @@ def _data_event(part: Part, meta: Meta | None, name: str) -> Data:
             return named_data(name or "data", data, meta)
 
 
-def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
+def _file_of(file: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a file by its URL or with its bytes, in the forms of 1.0 and 0.3."""
-    inner = fields.get("file")
-    file = inner if isinstance(inner, dict) else fields
     url = text_of(file.get("url") or file.get("uri") or file.get("fileWithUri"))
     content = text_of(file.get("raw") or file.get("bytes")) or _once_decoded(
         text_of(file.get("fileWithBytes"))
@@ -134,8 +138,7 @@ def _file_of(fields: Mapping[str, Any]) -> dict[str, Any] | None:
     media_type = guessed or given or "application/octet-stream"
     found = {"url": url} if url else {"base64": content}
     named = {"name": name} if name else {}
-    beside = leftover(file, _FILE) if file is inner else None
-    return {**found, "media_type": media_type, **named, **(beside or {})}
+    return {**found, "media_type": media_type, **named}
 
 
 def _once_decoded(content: str) -> str:
