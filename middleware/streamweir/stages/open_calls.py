@@ -84,11 +84,13 @@ class OpenCalls:
             return self.all
         if self._index is not None:
             return self._index.of(upstream_id, name)
-        return {
-            tool_id: call
-            for tool_id, call in self.all.items()
-            if (upstream_id is None or call.upstream_id == upstream_id) and name in (None, call.name)
-        }
+        found: Calls = {}
+        for tool_id, call in self.all.items():  # a comprehension takes longer for few calls
+            if upstream_id is not None and call.upstream_id != upstream_id:
+                continue
+            if name is None or call.name == name:
+                found[tool_id] = call
+        return found
 
     def first_beside(self, call: OpenCall) -> OpenCall:
         """Return the first open call with the name and the row of `call`, which may be `call` itself."""
