@@ -138,11 +138,11 @@ class Tools:
         """
         if not self._has_begun and type(event) in _ENDS:
             return None
+        if type(event) is ToolCallStart:
+            return self._in_row(self._start, event)
+        if type(event) is ToolCallEnd:
+            return self._in_row(self._end, event)
         match event:
-            case ToolCallStart():
-                return self._in_row(self._start, event)
-            case ToolCallEnd():
-                return self._in_row(self._end, event)
             case ToolCallDelta():
                 return self._in_row(self._delta, event)
             case ToolCallProgress():
