@@ -157,7 +157,26 @@ def test_counted_blocks_with_an_equal_value_that_is_no_value_are_not_read(time: 
             assert blocks.texts_in(data) is None
 
 
-def test_numbers_that_never_continue_are_tried_a_few_times() -> None:
+def test_reads_behind_other_blocks_are_read_each() -> None:
     blocks = CountedBlocks(CONSTANTS, 1, b"\n\n")
-    read = [blocks.texts_in(b"".join(counting(first, first + 5))) for first in range(10, 90, 8)]
-    assert [texts is not None for texts in read] == [True] * 4 + [False] * 6
+    for first in range(10, 90, 8):
+        assert blocks.texts_in(b"".join(counting(first, first + 5))) == words(first, first + 5)
+
+
+def test_other_values_in_each_read_are_tried_a_few_times() -> None:
+    blocks = CountedBlocks(CONSTANTS, 1, b"\n\n")
+    reads = (
+        b"".join(block(number, '"x"', first, number) for number in range(first, first + 8))
+        for first in range(10, 90, 8)
+    )
+    assert [blocks.texts_in(read) is not None for read in reads] == [True] * 5 + [False] * 5
+
+
+@pytest.mark.parametrize("time", ['"5', "a"])
+def test_equal_values_that_are_no_values_are_tried_a_few_times(time: str) -> None:
+    blocks = CountedBlocks(CONSTANTS, 1, b"\n\n")
+    invalid = b"".join(block(number, '"x"', time, number) for number in range(11, 19))
+    for _ in range(4):
+        with pytest.raises(ValueError, match=r"JSON|truncated"):
+            blocks.texts_in(invalid)
+    assert blocks.texts_in(invalid) is None

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from streamweir.codec.decimals import decimals
+from streamweir.codec.decimals import decimal, decimals
 from streamweir.translation.reading.surroundings import texts_in_lines, values_in_lines
 
 __all__ = ["CountedBlocks"]
@@ -31,8 +31,9 @@ class CountedBlocks:
 
     The texts of a read are where the block before it shows them. Then the read is written again, from these
     texts and from the numbers that are next. If the result is the same bytes, the texts are right. If not,
-    the same is tried with the values of the first block of the read. After `_MOST_MISSES` reads that do not
-    continue the read before, `texts_in` tries nothing any more.
+    or if a block between two reads was read by itself, the values of the first block of the read are used.
+    After `_MOST_MISSES` tries in vain without a read that continues the read before, `texts_in` tries nothing
+    any more.
 
     Args:
         constants: the bytes of a block before, between and after its values.
@@ -75,16 +76,28 @@ class CountedBlocks:
         """
         if self._misses >= _MOST_MISSES:
             return None
-        if self._written and (pieces := self._pieces_in(data)) is not None:
-            self._misses = 0
-            return texts_in_lines(pieces)
-        self._misses += 1
+        if self._written and self._may_go_on(data):
+            pieces = self._pieces_in(data)
+            if pieces is not None:
+                self._misses = 0
+                return texts_in_lines(pieces)
+            self._misses += 1
+        self._misses += 1  # if `_learn` raises, too
         self._learn(data)
         pieces = self._pieces_in(data) if self._written else None
         if pieces is None:
             self._written = ()
             return None
+        self._misses -= 1
         return texts_in_lines(pieces)
+
+    def _may_go_on(self, data: bytes) -> bool:
+        """Return whether one number of the first block is the one that is next."""
+        first, last = self._next[0], self._next[-1]
+        if first is not None:
+            return data.startswith(self._written[0] + decimal(first))
+        stop = data.find(self._end) + len(self._end)
+        return last is None or data.endswith(decimal(last) + self._written[-1], 0, stop)
 
     def _pieces_in(self, data: bytes) -> list[bytes] | None:
         """Return the bytes of each text if `data` consists of the next blocks; None for any other bytes."""
