@@ -168,7 +168,8 @@ WORDS = (
 @given(words=st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map("".join), min_size=1, max_size=4))
 def test_signs_find_every_secret_that_the_rules_find(words: list[str]) -> None:
     mask = SecretMask()
-    for text in [*words, *words]:  # with and without words that are known
+    written = [word for word in words if "\\/" not in word]  # escaped texts are searched a second time
+    for text in [*written, *written]:  # with and without words that are known
         slow = [
             span
             for rule in (*masking._CONTEXT, *masking._FORMS)
