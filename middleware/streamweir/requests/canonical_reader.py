@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from streamweir.requests.canonical import PARAMETERS, Answer, Message, Part, Request, Tool
 from streamweir.requests.content import parts_of
 from streamweir.requests.fields import FieldReaders, Fields
-from streamweir.requests.media import file_part
+from streamweir.requests.media import file_part, present_file
 from streamweir.requests.messages import last_user_index, made_message, read_messages, text_of_message
 from streamweir.requests.old_names import INPUTS, MESSAGES, THREADS
 
@@ -116,9 +116,7 @@ def read_files(fields: Fields, name: str) -> Iterator[Part]:
             media_type=file.text("media_type"),
             name=file.text("name"),
         )
-        if not {"url", "base64", "file_id"} & part.keys():
-            raise fields.error(place, "a file with `url`, `base64` or `file_id`")
-        yield part
+        yield present_file(file, part)
 
 
 def read_tools(fields: Fields, name: str = "tools") -> list[Tool]:

@@ -9,14 +9,16 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote_to_bytes
 
 from streamweir.requests.canonical import Part
+from streamweir.requests.fields import Fields
 
-__all__ = ["data_url", "described_file", "file_kind", "file_part", "media_type_of", "url_of"]
+__all__ = ["data_url", "described_file", "file_kind", "file_part", "media_type_of", "present_file", "url_of"]
 
 FileKind = Literal["image", "audio", "video", "file"]
 
 _KINDS: Final[Mapping[str, FileKind]] = {"image": "image", "audio": "audio", "video": "video"}
 _DEFAULT: Final[Mapping[str, str]] = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4"}
 _BINARY: Final = "application/octet-stream"
+_PLACES: Final = frozenset({"url", "base64", "file_id"})
 
 
 def file_kind(media_type: str | None) -> FileKind:
@@ -52,6 +54,24 @@ def file_part(
     part: Part = {"type": kind}
     fields = {"url": url, "base64": data, "file_id": file_id, "media_type": media_type, "name": name}
     part.update({key: value for key, value in fields.items() if value})  # type: ignore[typeddict-item]
+    return part
+
+
+def present_file(
+    fields: Fields, part: Part, wanted: str = "a file with `url`, `base64` or `file_id`"
+) -> Part:
+    """Return a part of a request that holds a file.
+
+    Args:
+        fields: the fields from which the part was read.
+        part: the part, as `file_part` returns it.
+        wanted: the form that the fields must have, for the error.
+
+    Raises:
+        RequestError: there is no file: neither a URL nor bytes nor an id, or they are empty.
+    """
+    if _PLACES.isdisjoint(part):
+        raise fields.error("", wanted)
     return part
 
 

@@ -14,7 +14,7 @@ from streamweir.requests.canonical import FILE_TYPES, ROLES, Message, Part, Tool
 from streamweir.requests.content import content_of
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import MAX_ITEMS, FieldReaders, Fields, one_of
-from streamweir.requests.media import file_part
+from streamweir.requests.media import file_part, present_file
 from streamweir.requests.opaque_values import read_opaque
 from streamweir.requests.turn_content import reasoning_part
 
@@ -103,12 +103,12 @@ def read_part(fields: Fields) -> Part | None:
         case "refusal":
             return {"type": "text", "text": fields.required_text("refusal")}
         case "image_url":
-            return file_part("image", url=_image_url(fields))
+            return present_file(fields, file_part("image", url=_image_url(fields)), "an image with a URL")
         case "input_audio":
             return _audio(fields.within("input_audio"))
         case "file" if isinstance(fields.value.get("file"), dict):
             file = fields.within("file")
-            return _held(
+            return present_file(
                 file,
                 file_part(
                     None,
@@ -118,7 +118,7 @@ def read_part(fields: Fields) -> Part | None:
                 ),
             )
         case "image" | "audio" | "video" | "file":
-            return _held(
+            return present_file(
                 fields,
                 file_part(
                     kind,
@@ -264,14 +264,8 @@ def _image_url(fields: Fields) -> str:
 def _audio(fields: Fields) -> Part:
     kind = fields.text("format") or "wav"
     media_type = "audio/mpeg" if kind == "mp3" else f"audio/{kind}"
-    return file_part("audio", data=fields.required_text("data"), media_type=media_type)
-
-
-def _held(fields: Fields, part: Part) -> Part:
-    """Return the part; raise an error if it has none of `url`, `base64` and `file_id`."""
-    if not {"url", "base64", "file_id"} & part.keys():
-        raise fields.error("", "a file with `url`, `base64` or `file_id`")
-    return part
+    part = file_part("audio", data=fields.required_text("data"), media_type=media_type)
+    return present_file(fields, part, "audio with `data`")
 
 
 _FIELDS: Final = FieldReaders(

@@ -89,3 +89,40 @@ def test_error_names_the_field_as_the_client_knows_it() -> None:
     assert error.for_client({"thread_id": "threadId"}).field == "threadId"
     assert str(error.for_client({"thread_id": "threadId"})) == "threadId cannot be empty."
     assert error.for_client({}) is error
+
+
+FILES: list[tuple[str, dict[str, Any], str]] = [
+    ("openai-chat", {"type": "image_url", "image_url": {"url": ""}}, "messages[0].content[0]"),
+    (
+        "openai-chat",
+        {"type": "input_audio", "input_audio": {"data": ""}},
+        "messages[0].content[0].input_audio",
+    ),
+    ("openai-responses", {"type": "input_image"}, "messages[0].content[0]"),
+    ("openai-responses", {"type": "input_file", "file_url": ""}, "messages[0].content[0]"),
+    ("anthropic", {"type": "image", "source": {"type": "url", "url": ""}}, "messages[0].content[0].source"),
+    ("ag-ui", {"type": "image", "source": {"type": "url", "value": ""}}, "messages[0].content[0]"),
+    ("vercel-ui", {"type": "file", "url": "", "mediaType": "image/png"}, "messages[0].parts[0]"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "part", "path"), FILES)
+def test_file_without_a_place_is_refused_with_its_path(
+    protocol: str, part: dict[str, Any], path: str
+) -> None:
+    holds = "parts" if protocol == "vercel-ui" else "content"
+    name = "input" if protocol == "openai-responses" else "messages"
+    body = {
+        name: [{"id": "1", "role": "user", holds: [part]}],
+        "threadId": "t",
+        "runId": "r",
+        "max_tokens": 9,
+    }
+    with pytest.raises(RequestError) as caught:
+        streamweir.read_request(body, protocol=protocol)
+    assert str(caught.value).startswith(path.replace("messages", name))
+
+
+def test_type_of_an_input_item_that_is_no_text_is_refused() -> None:
+    with pytest.raises(RequestError, match=r"input\[0\]\.type must be a text"):
+        streamweir.read_request({"input": [{"type": {}}]}, protocol="openai-responses")

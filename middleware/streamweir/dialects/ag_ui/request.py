@@ -16,7 +16,7 @@ from streamweir.requests.canonical import Answer, Message, Opaque, Part, Request
 from streamweir.requests.canonical_reader import made_request, read_canonical_answers, read_tools
 from streamweir.requests.content import content_of, parts_of
 from streamweir.requests.fields import Fields, one_of
-from streamweir.requests.media import file_part, media_type_of
+from streamweir.requests.media import file_part, media_type_of, present_file
 from streamweir.requests.messages import made_message, read_content, text_of_message
 from streamweir.requests.opaque_values import native_text, sealed
 from streamweir.requests.outgoing import Outgoing
@@ -141,7 +141,7 @@ def _read_part(fields: Fields) -> Part:
         case "text":
             return {"type": "text", "text": fields.required_text("text")}
         case "binary":
-            return _held(
+            return present_file(
                 fields,
                 file_part(
                     None,
@@ -153,7 +153,7 @@ def _read_part(fields: Fields) -> Part:
                 ),
             )
         case "image" | "audio" | "video" | "document":
-            return _held(fields, _read_source(fields.within("source"), kind))
+            return present_file(fields, _read_source(fields.within("source"), kind))
     raise fields.error("type", one_of(("text", *_FILES, "binary")))
 
 
@@ -163,12 +163,6 @@ def _read_source(fields: Fields, kind: str) -> Part:
     held: Any = {places[word or "url"]: value}
     of_kind: Any = "file" if kind == "document" else kind
     return file_part(of_kind, media_type=fields.text("mimeType"), **held)
-
-
-def _held(fields: Fields, part: Part) -> Part:
-    if not {"url", "base64", "file_id"} & part.keys():
-        raise fields.error("", "a file with a source")
-    return part
 
 
 def _read_answer(fields: Fields) -> Answer:

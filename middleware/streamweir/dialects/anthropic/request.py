@@ -18,7 +18,7 @@ from streamweir.requests.canonical_reader import made_request, read_added_answer
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import Fields
 from streamweir.requests.kept_message import kept_items
-from streamweir.requests.media import file_part, media_type_of
+from streamweir.requests.media import file_part, media_type_of, present_file
 from streamweir.requests.messages import made_message, text_of_message
 from streamweir.requests.opaque_values import holds_seal, native_text, sealed
 from streamweir.requests.outgoing import Outgoing
@@ -178,9 +178,7 @@ def _source(block: Fields, kind: Any) -> Part:
         media_type=source.text("media_type"),
         name=block.text("title"),
     )
-    if not {"url", "base64", "file_id"} & part.keys():
-        raise source.error("", "a source with `data`, `url` or `file_id`")
-    return part
+    return present_file(source, part, "a source with `data`, `url` or `file_id`")
 
 
 def _tools(fields: Fields) -> Iterator[dict[str, Any]]:

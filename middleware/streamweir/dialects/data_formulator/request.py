@@ -54,6 +54,8 @@ def _read(fields: Fields) -> Request:
 
 def _images(fields: Fields) -> Iterator[Part]:
     for image in fields.texts(_IMAGES):
+        if not image:
+            raise fields.error(_IMAGES, "a list of URLs")
         yield file_part("image", url=image)
 
 

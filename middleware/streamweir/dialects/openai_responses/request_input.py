@@ -31,7 +31,7 @@ from streamweir.requests.call_arguments import made_call
 from streamweir.requests.canonical import Answer, Message, Opaque, Part, ToolCall
 from streamweir.requests.content import content_of
 from streamweir.requests.fields import Fields
-from streamweir.requests.media import file_part
+from streamweir.requests.media import file_part, present_file
 from streamweir.requests.messages import made_message, read_part, text_of_message
 from streamweir.requests.opaque_values import native_text, sealed
 from streamweir.requests.turn_content import TurnContent, reasoning_part, with_opaque_text
@@ -88,7 +88,7 @@ class _Items:
 
     def add(self, item: Fields) -> None:
         """Add an item; an item of an unknown type is left out."""
-        kind = item.get("type")
+        kind = item.text("type")
         if kind == "reasoning":
             self._add_reasoning(item)
         elif kind in CLIENT_CALLS or (kind == "tool_search_call" and item.get("execution") == "client"):
@@ -244,13 +244,15 @@ def _content(item: Fields, name: str) -> str | list[Part] | None:
 def _part(part: Fields) -> Part | None:
     match part.get("type"):
         case "input_image":
-            return file_part("image", url=part.text("image_url"), file_id=part.text("file_id"))
+            image = file_part("image", url=part.text("image_url"), file_id=part.text("file_id"))
+            return present_file(part, image, "an image with `image_url` or `file_id`")
         case "input_file":
-            return file_part(
+            file = file_part(
                 None,
                 url=part.text("file_url"),
                 data=part.text("file_data"),
                 file_id=part.text("file_id"),
                 name=part.text("filename"),
             )
+            return present_file(part, file, "a file with `file_url`, `file_data` or `file_id`")
     return read_part(part)

@@ -10,7 +10,7 @@ from streamweir.requests.call_arguments import made_call
 from streamweir.requests.canonical import Answer, Message, Opaque, Part, Request
 from streamweir.requests.canonical_reader import made_request, read_answers
 from streamweir.requests.fields import Fields, one_of
-from streamweir.requests.media import file_part
+from streamweir.requests.media import file_part, present_file
 from streamweir.requests.messages import made_message
 from streamweir.requests.opaque_values import sealed
 from streamweir.requests.turn_content import TurnContent, reasoning_part
@@ -75,7 +75,8 @@ class _Turn:
             self._add_reasoning(part)
         elif kind == "file":
             url, name = part.required_text("url"), part.text("filename")
-            self._content.add_part(file_part(None, url=url, media_type=part.text("mediaType"), name=name))
+            file = file_part(None, url=url, media_type=part.text("mediaType"), name=name)
+            self._content.add_part(present_file(part, file, "a file with `url`"))
         elif kind == "dynamic-tool" or kind.startswith("tool-"):
             name = part.text("toolName") or kind.removeprefix("tool-")
             self._add_call(part, name)
