@@ -123,7 +123,8 @@ def _load_table(scenario: str, rows: Sequence[Row]) -> str:
 
     head = ["target", "CPU us per event", "min - max", *(f"x {base}" for base in BASES)]
     head += ["CPU ms per stream", "streams/s", "latency p50 / p99 us"]
-    return _table(scenario, head, map(line, _names(rows)))
+    measured = [row for row in rows if row["scenario"] == scenario]
+    return _table(scenario, head, map(line, _names(measured)))
 
 
 def _idle_table(rows: Sequence[Row]) -> str:
