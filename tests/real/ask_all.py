@@ -63,9 +63,9 @@ class Asking:
         self._numbers = itertools.count(1)
 
     async def run(self, case: Case, tries: int = 1) -> list[str]:
-        """Send the request of a case, and return what is wrong with its answer.
+        """Send the request of a case. Return the problems of the answer.
 
-        If a second request follows the first, what is wrong with its answer is returned too. A client that
+        If a second request follows the first, the problems of its answer are returned too. A client that
         leaves does so at most `tries` times, until nothing is left running.
         """
         question = f"{TOPIC} scenario={case.scenario} number={next(self._numbers)}."

@@ -40,8 +40,10 @@ def ends_at_eof(stream: Recorded) -> bool:
 
 
 def _expression(mark: str) -> str:
-    """How it stands on the wire: `[DONE]` as it is, `event: done` a field, `done` a string or event name,
-    `d` before the colon of a line.
+    """Return the expression that finds a mark in a body.
+
+    `[DONE]` stands there as it is, `event: done` is a field, `done` is a string or the name of an event, and
+    `d` is the letter before the colon of a line.
     """
     key, colon, value = mark.partition(": ")
     if colon:
