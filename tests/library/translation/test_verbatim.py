@@ -450,6 +450,15 @@ def test_bytes_that_are_no_utf8_are_replaced() -> None:
     assert legacy(TOKEN.replace(b"Hi", b"H\xff"), DONE) == TOKEN.replace(b"Hi", "H\ufffd".encode()) + DONE
 
 
+def test_bytes_that_are_no_utf8_beside_a_later_text_are_replaced() -> None:
+    damaged = TOKEN[:-1] + b"\xefdata: x\n\n"
+
+    for frames in ([TOKEN, TOKEN, damaged], [TOKEN + TOKEN + damaged]):
+        out = said(Translator(speaks="legacy", answers="legacy"), [*frames, DONE])
+
+        assert out == TOKEN + TOKEN + damaged.replace(b"\xef", "\ufffd".encode()) + DONE
+
+
 def test_warning_of_the_endpoint_is_written_in_the_dialect() -> None:
     warnings = [{"message": "This moves.", "message_code": "DEPRECATED"}]
     body = legacy(TOKEN, DONE, warnings=warnings)

@@ -215,7 +215,7 @@ class VerbatimWriter(StreamWriter, FrameSink):
         """See `FrameSink`."""
         if event is not self._shown or self._notes_texts or self._notes_copies:
             return False
-        self._out.append(raw)
+        self._out.append(raw if raw.isascii() else valid_utf8(raw))
         return True
 
     def _note_sign_of_life(self, frame: Frame, safe: bytes, *, is_empty: bool) -> None:
