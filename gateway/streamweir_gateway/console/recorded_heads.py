@@ -11,11 +11,13 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from streamweir.capture.request_secrets import secrets_in
-from streamweir_gateway.upstream.request import Origin
+from streamweir_gateway.upstream.request import Origin, UpstreamRequest, headers_to_send
+from streamweir_gateway.upstream.websocket.handshake import handshake_headers
 
 __all__ = [
     "CLIENT_REQUEST",
     "CLIENT_RESPONSE",
+    "UPSTREAM_HANDSHAKE",
     "UPSTREAM_REQUEST",
     "UPSTREAM_RESPONSE",
     "Head",
@@ -33,7 +35,13 @@ CLIENT_REQUEST: Final = "client_request"
 UPSTREAM_REQUEST: Final = "upstream_request"
 """The kind of a request to an upstream.
 
-Its parts: attempt, method, origin, target, the gateway's headers, the client's headers that are relayed.
+Its parts: attempt, method, origin, target, the gateway's headers, the client's headers that are relayed, the
+bytes of the body (None if the body is sent in chunks).
+"""
+UPSTREAM_HANDSHAKE: Final = "upstream_handshake"
+"""The kind of a request over a WebSocket.
+
+Its parts: attempt, origin, target, the gateway's headers, the subprotocols that are offered.
 """
 UPSTREAM_RESPONSE: Final = "upstream_response"
 """The kind of an upstream's response. Its parts: attempt, status, headers."""
@@ -69,15 +77,34 @@ def _upstream_request(
     target: str,
     headers: Sequence[tuple[str, str]],
     relayed: _Pairs,
+    length: int | None,
 ) -> dict[str, Any]:
     asked = Origin(*origin)
-    own = [[name.lower(), value] for name, value in headers]
     return {
         "side": "upstream",
         "attempt": attempt,
         "method": method,
         "url": f"{asked.scheme}://{asked.netloc}{target}",
-        "headers": [*own, *_texts(relayed)],
+        "headers": _texts(headers_to_send(method, asked, headers, [*relayed], length)),
+    }
+
+
+def _upstream_handshake(
+    attempt: int,
+    origin: Sequence[Any],
+    target: str,
+    headers: Sequence[tuple[str, str]],
+    subprotocols: Sequence[str],
+) -> dict[str, Any]:
+    """Return the fields of a handshake. Its key is never shown, so it is left empty."""
+    asked = Origin(*origin)
+    request = UpstreamRequest("GET", asked, target, [*headers], b"")
+    return {
+        "side": "upstream",
+        "attempt": attempt,
+        "method": "GET",
+        "url": f"{'wss' if asked.scheme == 'https' else 'ws'}://{asked.netloc}{target}",
+        "headers": _texts(handshake_headers(request, b"", subprotocols)),
     }
 
 
@@ -97,6 +124,7 @@ _FIELDS: Final[Mapping[str, Callable[..., dict[str, Any]]]] = MappingProxyType(
     {
         CLIENT_REQUEST: _client_request,
         CLIENT_RESPONSE: _client_response,
+        UPSTREAM_HANDSHAKE: _upstream_handshake,
         UPSTREAM_REQUEST: _upstream_request,
         UPSTREAM_RESPONSE: _upstream_response,
     }

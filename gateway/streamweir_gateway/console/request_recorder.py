@@ -35,8 +35,10 @@ from streamweir_gateway.console.reader_position import BEFORE_ATTEMPTS, Position
 from streamweir_gateway.console.recorded_heads import (
     CLIENT_REQUEST,
     CLIENT_RESPONSE,
+    UPSTREAM_HANDSHAKE,
     UPSTREAM_REQUEST,
     UPSTREAM_RESPONSE,
+    Head,
     head_fields,
     secrets_of_head,
 )
@@ -175,7 +177,7 @@ class RequestRecorder(RecordedRequest, ABC):
 
     # --- the request ----------------------------------------------------------------------------------------
 
-    def asked(self, incoming: Incoming, body: bytes) -> None:
+    def asked(self, incoming: Incoming, body: bytes | int) -> None:
         """Note the client's request. Later calls do nothing."""
         self.answers, self.framing = incoming.answers, incoming.framing
         scope, self._scope = self._scope, None
@@ -183,7 +185,8 @@ class RequestRecorder(RecordedRequest, ABC):
             path = scope.get("raw_path") or scope["path"].encode()
             query, headers = scope.get("query_string", b""), scope["headers"]
             head = CLIENT_REQUEST, scope["method"], path, query, headers
-            self._notes.append(("request", self.record.began, head, self._kept_body(body)))
+            kept = body if isinstance(body, int) else self._kept_body(body)
+            self._notes.append(("request", self.record.began, head, kept))
 
     def reads_run(self, reader: ReaderFacts) -> None:
         """Count the events of the response by the position of the reader of a stored run."""
@@ -219,16 +222,24 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def sent(self, request: UpstreamRequest) -> None:
         """Note a request that is sent to the upstream."""
-        head = (
-            UPSTREAM_REQUEST,
-            self.attempt,
-            request.method,
-            request.origin,
-            request.target,
-            request.headers,
-            request.relayed,
-        )
-        self._notes.append(("request", monotonic(), head, self._kept_body(request.body)))
+        body, stream = request.body, request.stream
+        head: Head
+        if request.exchange is not None and self.destination is not None:
+            offered = self.destination.config.websocket.subprotocols
+            head = UPSTREAM_HANDSHAKE, self.attempt, request.origin, request.target, request.headers, offered
+        else:
+            head = (
+                UPSTREAM_REQUEST,
+                self.attempt,
+                request.method,
+                request.origin,
+                request.target,
+                request.headers,
+                request.relayed,
+                len(body) if stream is None else stream.length,
+            )
+        kept = stream.passed_on if stream is not None and not body else self._kept_body(body)
+        self._notes.append(("request", monotonic(), head, kept))
 
     def given(self, facts: Mapping[str, str]) -> None:
         """Note facts that the decoder gets from the requests."""

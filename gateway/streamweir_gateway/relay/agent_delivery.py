@@ -33,6 +33,7 @@ class AgentDelivery:
 
     Attributes:
         is_started: whether the headers of the service have been sent to the client.
+        body: the body of the request; the number of its bytes if they were not kept.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class AgentDelivery:
         observer: Observer,
     ) -> None:
         self.is_started = False
+        self.body: bytes | int = 0
         self._service = service
         self._request = request
         self._response = response
@@ -67,7 +69,7 @@ class AgentDelivery:
         prepared = PreparedRequest(
             incoming,
             self._request,
-            RequestBody.sent(),
+            RequestBody.sent(self.body),
             dict.fromkeys(endpoint.destinations, NO_OFFER),
             self._response,
         )

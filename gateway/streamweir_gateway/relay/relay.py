@@ -105,6 +105,8 @@ class Relay:
         exchange = RelayExchange(
             self._services, scope, receive, send, record=record, observer=self._observer, start=start
         )
+        if self._streams.make_recorder is not None:
+            exchange.keep_body()
         self._streams.add(exchange.watch)
         try:
             opened = await exchange.run()

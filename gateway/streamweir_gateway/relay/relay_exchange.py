@@ -154,6 +154,10 @@ class RelayExchange:
             self._end_interrupted()
         return None
 
+    def keep_body(self) -> None:
+        """Keep the body of the request, if it is small, for an answer that is an agent stream."""
+        self._body.keep()
+
     def close(self) -> None:
         """End the exchange, in success or failure."""
         self.watch.close()
@@ -277,7 +281,7 @@ class RelayExchange:
                 delivery = AgentDelivery(
                     service, request, response, self._scope, self._send, self._record, self._observer
                 )
-                delivery.is_started = self._out.is_started
+                delivery.is_started, delivery.body = self._out.is_started, self._body.copy
                 return delivery
             await self._relay(response)
         finally:

@@ -1,6 +1,6 @@
 """Streams the body of a client's request to the upstream.
 
-It holds no more than the bytes that have just arrived.
+It holds no more than the bytes that have just arrived, unless a recorder wants a copy of a small body.
 
 Source: the configuration contract (`relay`, `limits.request_bytes`).
 """
@@ -8,6 +8,7 @@ Source: the configuration contract (`relay`, `limits.request_bytes`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from starlette.types import Receive, Scope
 
@@ -17,7 +18,10 @@ from streamweir_gateway.relay.relay_request import RelayBody
 from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.request_body import next_piece
 
-__all__ = ["ClientBody"]
+__all__ = ["MOST_KEPT", "ClientBody"]
+
+MOST_KEPT: Final = 256 << 10
+"""The most bytes of a body that is kept while it is streamed."""
 
 
 class ClientBody:
@@ -29,9 +33,13 @@ class ClientBody:
         failure: the reason why the body broke off; None if it has not.
         on_piece: called when a piece has arrived.
         on_whole: called when the whole body has arrived.
+        passed_on: the number of bytes that have arrived.
     """
 
-    __slots__ = ("_connection", "_left", "_receive", "failure", "is_read", "length", "on_piece", "on_whole")
+    __slots__ = (
+        *("_connection", "_kept", "_left", "_receive", "failure", "is_read", "length", "on_piece"),
+        *("on_whole", "passed_on"),
+    )
 
     def __init__(self, scope: Scope, receive: Receive, connection: ClientConnection, limit: int) -> None:
         self.length, has_body = _announced(scope)
@@ -42,6 +50,9 @@ class ClientBody:
         self._receive = receive
         self._connection = connection
         self._left = limit
+        self._kept: list[bytes] | None = None
+        """The pieces of a body that is kept."""
+        self.passed_on = 0
         if self.length is not None and self.length > limit:
             raise Refusal("REQUEST_TOO_LARGE")
 
@@ -57,6 +68,29 @@ class ClientBody:
             return RelayBody(b"")
         data = await self._next_piece()
         return RelayBody(data) if self.is_read else RelayBody(data, self)
+
+    def take_whole(self, data: bytes) -> RelayBody:
+        """Take a body that has been read by another reader."""
+        self.is_read = True
+        self.passed_on = len(data)
+        if self._kept is not None:
+            self._keep(self._kept, data)
+        return RelayBody(data)
+
+    def keep(self) -> None:
+        """Keep the body for `copy`, unless it has more than `MOST_KEPT` bytes."""
+        self._kept = []
+
+    @property
+    def copy(self) -> bytes | int:
+        """The part of the body that has arrived; the number of its bytes if they are not kept."""
+        return self.passed_on if self._kept is None else b"".join(self._kept)
+
+    def _keep(self, kept: list[bytes], data: bytes) -> None:
+        if self.passed_on > MOST_KEPT:
+            self._kept = None
+        else:
+            kept.append(data)
 
     async def read(self) -> bytes:
         """Return the next piece; empty at the end. Raises the errors of `begin`."""
@@ -76,6 +110,9 @@ class ClientBody:
         self._left -= len(data)
         if self._left < 0:
             raise Refusal("REQUEST_TOO_LARGE")
+        self.passed_on += len(data)
+        if self._kept is not None:
+            self._keep(self._kept, data)
         self.is_read = not more
         if self.is_read:
             self.on_whole()

@@ -121,8 +121,7 @@ class TasklessRelay:
 
     async def body(self, client: ClientBody) -> RelayBody:
         """Return the body, which has been read completely."""
-        client.is_read = True
-        return RelayBody(self._exchange.body)
+        return client.take_whole(self._exchange.body)
 
     def permit(self, service: Service) -> Permit:
         """Return the permit that the request has at the service."""

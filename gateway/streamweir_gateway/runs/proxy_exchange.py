@@ -64,7 +64,8 @@ class ProxyExchange:
                 endpoint, prepared.incoming, client=client, run=supervisor
             )
             if live.recorder is not None:
-                live.recorder.asked(prepared.incoming, prepared.body.data)
+                body = prepared.body
+                live.recorder.asked(prepared.incoming, body.passed_on or body.data)
                 live.recorder.delivered_by(delivery, reports_relays=True)
             if started_with is not None:
                 delivery.go_on(started_with)

@@ -108,16 +108,24 @@ class RequestBody(Struct, eq=False):
         bodies: counts the bytes.
         data: the bytes of the whole body; empty after `release`.
         held_bytes: the bytes that are counted.
+        passed_on: the number of bytes that have been passed on without being kept.
     """
 
     bodies: RequestBodies
     data: bytes = b""
     held_bytes: int = 0
+    passed_on: int = 0
 
     @classmethod
-    def sent(cls) -> RequestBody:
-        """Return the empty body of a request whose bytes have been passed on without being kept."""
-        return cls(RequestBodies(0))
+    def sent(cls, body: bytes | int) -> RequestBody:
+        """Return the body of a request that has been sent already.
+
+        Args:
+            body: the bytes; their number if they have been passed on without being kept.
+        """
+        if isinstance(body, int):
+            return cls(RequestBodies(0), passed_on=body)
+        return cls(RequestBodies(0), body)
 
     def grow(self, size: int) -> None:
         """Count `size` more bytes of this body."""

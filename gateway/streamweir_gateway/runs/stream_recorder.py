@@ -90,8 +90,13 @@ class ReaderFacts(Protocol):
 class StreamRecorder(Protocol):
     """Keeps the data that the console shows of one request."""
 
-    def asked(self, incoming: Incoming, body: bytes) -> None:
-        """Note the client's request."""
+    def asked(self, incoming: Incoming, body: bytes | int) -> None:
+        """Note the client's request.
+
+        Args:
+            incoming: the request.
+            body: its body; the number of bytes if they have been passed on without being kept.
+        """
 
     def attempt_began(
         self, attempt: int, destination: Destination, stream: StreamNormalizer, options: Mapping[str, Options]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +21,7 @@ __all__ = [
     "UpstreamRequest",
     "WrittenHead",
     "authorization_in",
+    "headers_to_send",
 ]
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
@@ -79,9 +80,13 @@ class RequestStream(Protocol):
 
     Attributes:
         length: the length of the whole body; None if unknown: it is sent in chunks.
+        passed_on: the bytes of the body that have arrived so far, those before this rest included.
     """
 
     length: int | None
+
+    @property
+    def passed_on(self) -> int: ...
 
     async def read(self) -> bytes:
         """Return the next piece; empty at the end.
@@ -158,16 +163,8 @@ class UpstreamRequest(Struct, frozen=True):
 
     def wire_headers(self) -> Headers:
         """Return the headers to send. The gateway's own replace those that frame the message."""
-        headers = [(b"Host", self.origin.netloc.encode("ascii"))]
-        for name, value in self.headers:
-            if name.lower() not in _FRAMING:
-                headers.append((name.encode("ascii"), _wire_text(value)))
-        headers += self.relayed
-        if self.stream is not None:
-            headers.append(_framing_header(self.stream.length))
-        elif self.body or self.method not in WITHOUT_BODY:
-            headers.append((b"Content-Length", b"%d" % len(self.body)))
-        return headers
+        length = len(self.body) if self.stream is None else self.stream.length
+        return headers_to_send(self.method, self.origin, self.headers, self.relayed, length)
 
 
 _FRAMING: Final = frozenset(
@@ -179,6 +176,28 @@ _FRAMING: Final = frozenset(
 """Headers that frame a message or concern its connection. Only the gateway writes them."""
 
 WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
+
+
+def headers_to_send(
+    method: str, origin: Origin, own: Iterable[tuple[str, str]], relayed: Headers, length: int | None
+) -> Headers:
+    """Return the headers of a request as they are sent.
+
+    Args:
+        method: the method of the request.
+        origin: the origin that is asked.
+        own: the headers that the gateway writes.
+        relayed: see `UpstreamRequest`.
+        length: the bytes of the body; None if the body is sent in chunks.
+    """
+    headers = [(b"Host", origin.netloc.encode("ascii"))]
+    for name, value in own:
+        if name.lower() not in _FRAMING:
+            headers.append((name.encode("ascii"), _wire_text(value)))
+    headers += relayed
+    if length != 0 or method not in WITHOUT_BODY:
+        headers.append(_framing_header(length))
+    return headers
 
 
 def _framing_header(length: int | None) -> tuple[bytes, bytes]:

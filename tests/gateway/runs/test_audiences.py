@@ -137,7 +137,7 @@ def run_for(audience: Audience, url: str, record: RequestRecord) -> Run:
     context = RequestContext(
         endpoint,
         incoming,
-        RequestBody.sent(),
+        RequestBody.sent(b""),
         dict.fromkeys(destinations, NO_OFFER),
         audience=audience,
         supervisor=RunSupervisor(None),

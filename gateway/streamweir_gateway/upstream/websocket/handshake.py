@@ -9,6 +9,7 @@ import base64
 import hashlib
 import os
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from streamweir_gateway.upstream.failures import InvalidResponse
 from streamweir_gateway.upstream.http1 import HEADER_BYTES, ResponseParser, coding_list, request_head
 from streamweir_gateway.upstream.request import Headers, UpstreamRequest
 
-__all__ = ["Handshake", "handshake_for", "relayed_handshake"]
+__all__ = ["Handshake", "handshake_for", "handshake_headers", "relayed_handshake"]
 
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
@@ -117,7 +118,7 @@ def handshake_for(request: UpstreamRequest, subprotocols: tuple[str, ...]) -> Ha
         ValueError: the request cannot be written as HTTP.
     """
     key = base64.b64encode(os.urandom(16))
-    head = request_head("GET", request.target.encode("ascii"), _headers(request, key, subprotocols))
+    head = request_head("GET", request.target.encode("ascii"), handshake_headers(request, key, subprotocols))
     return Handshake(head, key, subprotocols)
 
 
@@ -145,7 +146,8 @@ def _accept_value(key: bytes) -> bytes:
     return base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest())
 
 
-def _headers(request: UpstreamRequest, key: bytes, subprotocols: tuple[str, ...]) -> Headers:
+def handshake_headers(request: UpstreamRequest, key: bytes, subprotocols: Sequence[str]) -> Headers:
+    """Return the headers of the handshake of a request; see `handshake_for`."""
     headers = [
         (name, value)
         for name, value in replace(request, body=b"", method="GET").wire_headers()
