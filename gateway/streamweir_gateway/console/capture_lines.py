@@ -266,8 +266,6 @@ class CaptureLines:
         self._end_events_at(self._sent)
         self._write_events(None)
         known = max(self._sent, self._events.next) if self._had_gap else self._events.next
-        if known and self._attempt:  # the reader of a stored run may have begun behind the first event
-            fields["events"] = known
         self._note_missing(known or fields["events"], self._now)
         if lost:
             self._line("mark", what="lossy", code="LOSSY_CONVERSION")

@@ -286,6 +286,7 @@ async def test_client_that_leaves_ends_row_and_capture_as_gone(tmp_path: Path) -
             assert "client_gone" in marks(lines)
             (end,) = of_kind(lines, "end")
             assert (end["client"], end["reason"], end["status"]) == ("gone", "client_gone", "cancelled")
+            assert end["events"] == row["events"] == 2  # the others were made, and not sent
             assert [one["ended"] for one in of_kind(lines, "attempt")] == ["left"]
             assert [without_times(one) for one in converted(file)] == [without_times(events_in(lines))]
 
