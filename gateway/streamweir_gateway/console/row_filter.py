@@ -85,8 +85,9 @@ class RowFilter(NamedTuple):
 
     def page(self, rows: Iterable[Row]) -> RowPage:
         """Return the page of those rows that match; `rows` are ordered, the newest first."""
-        found = [row for row in rows if self.takes(row)]
-        return RowPage([*islice(self._older(found), self.limit)], len(found))
+        every = [*rows]
+        older = filter(self.takes, self._older(every))
+        return RowPage([*islice(older, self.limit)], sum(map(self.takes, every)))
 
     def takes(self, row: Row) -> bool:
         """Return whether a row meets all conditions but `before`."""
