@@ -33,7 +33,7 @@ __all__ = ["WorkerLink"]
 
 logger = logging.getLogger("streamweir.server")
 
-RETRY_SECONDS: Final = 0.25
+RETRY_SECONDS: Final = 0.05
 """The seconds after which a lost connection is made again."""
 HELD_SECONDS: Final = 1.5
 """The seconds for which the end of a line is waited for, because a secret may continue in it."""
