@@ -14,7 +14,7 @@ from streamweir_gateway.observability.observer import shown_hint
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
-__all__ = ["RowMaker", "is_folded_read"]
+__all__ = ["RowMaker"]
 
 _NO_FACTS: Final = TranslationFacts()
 _RECORDED: Final[Callable[[RequestRecord], tuple[Any, ...]]] = attrgetter(
@@ -56,17 +56,19 @@ class RowMaker:
         return row
 
     def without_stream(self, row_id: str, record: RequestRecord) -> PackedRow:
-        """Return the row of a request that never became a stream: it was refused, or answered by the folded
-        result of a stored run. It has no capture.
+        """Return the row of a request that never became a stream: it was refused, or answered by the whole
+        result of a stored run or a kept response. It has no capture.
         """
         began = round((record.began + clock_shift()) * 1000)
         endpoint, attempts = record.endpoint or record.run_endpoint, record.attempts or 0
-        state: State = "ended" if is_folded_read(record) else "refused"
+        state: State = "ended" if record.reads_whole else "refused"
         row = PackedRow(
             *(began, endpoint, None, None, record.duration_ms, record.reason),
             *(row_id, state, attempts, *_RECORDED(record)),
         )
-        row.events = row.bytes_in = 0
+        row.bytes_in = 0
+        if state == "refused":
+            row.events = 0
         row.hint = None if record.hint is None else shown_hint(record.hint, self._secrets)
         return row
 
@@ -112,11 +114,6 @@ class RowMaker:
             facts.malformed,
             "content" if recorder.has_content else "metadata",
         )
-
-
-def is_folded_read(record: RequestRecord) -> bool:
-    """Return whether a request without a recorder was answered by the folded result of a stored run."""
-    return record.resumes is not None and record.reason is not None
 
 
 def _state(recorder: RecordedRequest) -> State:

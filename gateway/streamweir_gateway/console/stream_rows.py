@@ -39,7 +39,7 @@ from streamweir_gateway.console.raw_captures import RawCaptures
 from streamweir_gateway.console.recorded_request import CaptureSettings
 from streamweir_gateway.console.request_recorder import MOST_NOTES, RequestRecorder
 from streamweir_gateway.console.row import PackedRow
-from streamweir_gateway.console.row_maker import RowMaker, is_folded_read
+from streamweir_gateway.console.row_maker import RowMaker
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.observability.secrets import Secrets
 
@@ -173,7 +173,7 @@ class StreamRows:
             recorder.end()
             self._unsettled.append(recorder)
             self._unsettled_bytes += recorder.held if recorder.mask is None else recorder.size
-        elif is_folded_read(record) or _was_refused(record):
+        elif record.reads_whole or _was_refused(record):
             self._settle()
             self._ended.append(self._maker.without_stream(next(self._ids), record))
         else:

@@ -114,6 +114,8 @@ class RequestRecord(Struct):
     """Whether the turn of the answer is in the store."""
     run_endpoint: str | None = None
     """The endpoint of the stored run that the client reads."""
+    reads_whole: bool = False
+    """Whether the answer is the whole result of a stored run or of a kept response, which has ended."""
     began: float = field(default_factory=time.monotonic)
     """The time at which the request arrived, by `time.monotonic()`."""
     gaps: list[int] | None = None

@@ -31,6 +31,12 @@ class BackgroundRuns(Protocol):
             Refusal: the response has no run.
         """
 
+    async def note_end(self, call: ResponseCall, response: KeptResponse) -> None:
+        """Note the end of the run of a response that has answered a request; do nothing if it is not kept.
+
+        It never raises `StoreUnavailable`.
+        """
+
     async def cancel(self, key: str | None, response: KeptResponse) -> None:
         """End the run of a response, and wait for its end for a moment."""
 
@@ -54,6 +60,9 @@ class _NoRuns:
             "`stream` needs an endpoint with `resume`.",
             error={"param": "stream", "code": "unsupported_parameter"},
         )
+
+    async def note_end(self, call: ResponseCall, response: KeptResponse) -> None:
+        """Do nothing: there is no run; see `BackgroundRuns`."""
 
     async def cancel(self, key: str | None, response: KeptResponse) -> None:
         """Do nothing: there is no run; see `BackgroundRuns`."""

@@ -59,11 +59,16 @@ class ResponseCall:
     async def answer(self, value: Any) -> None:
         """Answer with a JSON value that caches must not store."""
         self.record.status = 200
-        await send_object(self.send, value)
+        self.record.bytes_out = await send_object(self.send, value)
 
 
-async def send_object(send: Send, value: Any, headers: Headers | None = None) -> None:
-    """Answer a request about a response with a JSON value that caches must not store."""
+async def send_object(send: Send, value: Any, headers: Headers | None = None) -> int:
+    """Answer a request about a response with a JSON value that caches must not store.
+
+    Return the number of bytes of the body.
+    """
     fields = {"content-type": "application/json", "cache-control": "no-store", **NO_SNIFFING}
     raw = [(name.lower().encode(), text.encode()) for name, text in fields.items()]
-    await send_whole(send, 200, write_json(value), [*raw, *(headers or [])])
+    data = write_json(value)
+    await send_whole(send, 200, data, [*raw, *(headers or [])])
+    return len(data)

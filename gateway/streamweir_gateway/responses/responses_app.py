@@ -34,6 +34,9 @@ METHODS: Final = {f"/{{{RESPONSE_ID}}}": ("GET", "DELETE", "POST"), f"/{{{RESPON
 """The methods for each template below the endpoint's path. POST to the first template is always refused."""
 
 _CANCEL: Final = "/cancel"
+_UNDER_WAY: Final = ("queued", "in_progress")
+_REASONS: Final = {"completed": "done", "incomplete": "done", "cancelled": "cancelled"}
+"""The reason of the end of a response, by its status. Why a response failed is known from its run alone."""
 
 
 class ResponsesApp:
@@ -107,7 +110,13 @@ class ResponsesApp:
         if call.wants_stream:
             await self._runs.stream(call, found.response)
             return
-        await call.answer(await self._runs.settled(kept, call.key, found.response))
+        shown = await self._runs.settled(kept, call.key, found.response)
+        await call.answer(shown)
+        if shown.get("status") not in _UNDER_WAY:
+            record = call.record
+            record.answers, record.framing, record.reads_whole = self._protocol.name, "json", True
+            record.reason = _REASONS.get(str(shown.get("status")))
+            await self._runs.note_end(call, found.response)
 
     async def _delete(self, kept: KeptResponses, call: ResponseCall) -> None:
         """Serve DELETE PATH/{id}: end the response if it runs, and forget it."""

@@ -17,14 +17,15 @@ from streamweir.http.refusals import Refusal
 from streamweir.http.run_refusals import run_refusals
 from streamweir.http.runs_app import RunsCall
 from streamweir.runs.found_run import FoundRun
-from streamweir.runs.handles import is_handle
+from streamweir.runs.handles import is_handle, short_handle
 from streamweir.runs.service import RunGone, RunNotFound
+from streamweir.runs.store import StoreUnavailable
 from streamweir_gateway.connection.client_connection import CONNECTION_EXTENSION
 from streamweir_gateway.responses.failed_response import failed_response
 from streamweir_gateway.responses.kept_response import PREFIX, KeptResponse
 from streamweir_gateway.responses.kept_responses import KeptResponses
 from streamweir_gateway.responses.response_call import ResponseCall
-from streamweir_gateway.resumption.resumption import Resumption
+from streamweir_gateway.resumption.resumption import Resumption, note_folded
 
 __all__ = ["RunsOfResponses", "handle_of", "response_id_of"]
 
@@ -92,6 +93,15 @@ class RunsOfResponses:
                 found,
                 after_frame=None if after is None else int(after),
             )
+
+    async def note_end(self, call: ResponseCall, response: KeptResponse) -> None:
+        """Note the end of the run of a response; see `BackgroundRuns`."""
+        record = call.record
+        with suppress(RunGone, StoreUnavailable):
+            found = await self._find(call.key, response)
+            if found is not None and found.state.state != "running":
+                record.resumes, record.run = found.about.request_id, short_handle(found.handle)
+                note_folded(record, await self._resumption.service.fold(found))
 
     async def cancel(self, key: str | None, response: KeptResponse) -> None:
         """End the run of a response; see `BackgroundRuns`."""

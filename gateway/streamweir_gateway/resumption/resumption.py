@@ -32,7 +32,7 @@ from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.endpoint import Endpoint
 from streamweir_gateway.runs.live_streams import LiveStreams
 
-__all__ = ["Resumption"]
+__all__ = ["Resumption", "note_folded"]
 
 logger = logging.getLogger("streamweir.gateway")
 
@@ -124,7 +124,8 @@ class Resumption(RunsShell):
                 record.bytes_out = call.refusal_bytes
                 self._note_refused_read(call, call.refusal.code)
             if call.folded is not None:
-                _note_end(record, call.folded)
+                record.answers, record.bytes_out = "standard", call.answer_bytes
+                note_folded(record, call.folded)
             if call.found is not None:
                 record.resumes = call.found.about.request_id
                 record.run_endpoint = call.found.about.endpoint
@@ -248,8 +249,15 @@ class Resumption(RunsShell):
             self._observer.metrics.resumed(template, result)
 
 
-def _note_end(record: RequestRecord, folded: dict[str, Any]) -> None:
-    """Note the end of a run whose folded result answers the request."""
+def note_folded(record: RequestRecord, folded: dict[str, Any]) -> None:
+    """Note the facts of a run whose result answers the request.
+
+    Args:
+        record: the record of the request.
+        folded: the folded result of the run.
+    """
+    record.framing, record.events = "json", folded["run"]["events"]
     record.reason = folded.get("reason")
+    record.reads_whole = record.reason is not None
     if (error := folded.get("error")) is not None:
         record.code = error["code"]

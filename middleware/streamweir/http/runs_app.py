@@ -53,6 +53,7 @@ class RunsCall:
         refusal_bytes: the number of bytes of the body that reports the refusal; None: not sent here.
         has_nothing_left: the client already has all events of `found`.
         folded: the folded result if the response is one; else None.
+        answer_bytes: the number of bytes of a JSON response; None: the response is no JSON.
         note: a value that only the shell uses.
 
     Args:
@@ -75,6 +76,7 @@ class RunsCall:
         self.refusal_bytes: int | None = None
         self.has_nothing_left = False
         self.folded: dict[str, Any] | None = None
+        self.answer_bytes: int | None = None
         self.note: Any = note
         self._send: Final = send
 
@@ -83,7 +85,9 @@ class RunsCall:
         self.status = status
         fields = [(b"content-type", b"application/json"), *(headers or ())]
         fields += [(name.lower().encode(), text.encode()) for name, text in NO_SNIFFING.items()]
-        await send_whole(self.send, status, write_json(value), fields)
+        data = write_json(value)
+        self.answer_bytes = len(data)
+        await send_whole(self.send, status, data, fields)
 
     async def answer_nothing(self, headers: Headers | None = None) -> None:
         """Send a response without a body: 204."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from capture_checks import assert_same_but_masked, body_of, of_kind
+from cases import case
 from console_client import Console, console_of
 from loopback import ask, client
 from scripted_upstream import HELLO, LAST_CHUNK, SSE, WHOLE, Call, answer, chunk, upstream
@@ -57,6 +58,11 @@ FIELDS = {
 
 def endpoint(url: str, **options: Any) -> dict[str, Any]:
     return {"/chat": {"upstream": url, "speaks": "legacy", **options}}
+
+
+async def line_of(console: Console, request_id: str) -> dict[str, Any]:
+    """The log line of a request."""
+    return await console.running.line(lambda line: line.get("request_id") == request_id)
 
 
 async def test_stream_has_a_row_from_its_start_to_its_end(tmp_path: Path) -> None:
@@ -165,8 +171,14 @@ async def test_reader_of_a_resumed_run_is_a_row(tmp_path: Path) -> None:
         )
         await console.row(request_id="reader", state="ended")
         whole = [("X-Request-Id", "whole"), ("Accept", "application/json")]
-        await ask(console.running.at, "GET", f"/-/runs/{handle}", headers=whole, body=b"")
-        assert (await console.row(request_id="whole", state="ended"))["capture"] == "none"
+        got = await ask(console.running.at, "GET", f"/-/runs/{handle}", headers=whole, body=b"")
+        row = await console.row(request_id="whole", state="ended")
+        assert (row["capture"], row["answers"], row["framing"]) == ("none", "standard", "json")
+        assert (row["status"], row["events"]) == (200, len(first.events))
+        assert (row["bytes_in"], row["bytes_out"]) == (0, len(got.body))
+        line = await line_of(console, "whole")
+        for name in ("answers", "framing", "status", "reason", "events", "bytes_out"):
+            assert line[name] == row[name], name
         rows = await console.rows(state="ended")
         assert [row["attempts"] for row in rows] == [0, 0, 0, 1]
         assert {(row["endpoint"], row["reason"]) for row in rows} == {("/chat", "done")}
@@ -277,6 +289,43 @@ async def test_kept_response_is_read_from_a_frame_on_and_its_handle_is_hidden(tm
         for row in await console.rows(state="ended"):
             assert kept.removeprefix("resp_").encode() not in await console.file(row["id"])
         assert len(await console.rows(state="ended")) == 3
+
+
+async def test_whole_read_of_a_kept_response_is_a_row(tmp_path: Path) -> None:
+    async def fails(call: Call) -> None:
+        error = b'data: {"type": "error", "content": "no"}\n\n'
+        await call.send(SSE, *map(chunk, HELLO[:1]), chunk(error), LAST_CHUNK)
+
+    own = {"answers": ["openai-responses"], "request": "mapped"}
+    async with upstream(WHOLE) as backend, upstream(fails) as broken:
+        endpoints = {
+            "/kept": {"upstream": backend.url, "speaks": "legacy", **own},
+            "/run": {"upstream": backend.url, "speaks": "legacy", "resume": "on", **own},
+            "/fails": {"upstream": broken.url, "speaks": "legacy", "resume": "on", **own},
+        }
+        async with console_of(tmp_path, endpoints=endpoints) as console:
+            for target, reason, code in (
+                ("/kept", "done", None),
+                ("/run", "done", None),
+                ("/fails", "upstream_error", "UPSTREAM_ERROR"),
+            ):
+                with case(target):
+                    in_background = b"" if target == "/kept" else b', "background": true'
+                    body = b'{"model": "m", "input": "hi"%b}' % in_background
+                    made = await ask(console.running.at, "POST", target, body=body)
+                    first = await console.row(endpoint=target, attempts=1, state="ended")
+                    name = [("X-Request-Id", f"read-{target[1:]}")]
+                    path = f"{target}/{made.json['id']}"
+                    got = await ask(console.running.at, "GET", path, headers=name, body=b"")
+                    row = await console.row(request_id=name[0][1], state="ended")
+                    assert (row["endpoint"], row["attempts"], row["capture"]) == (target, 0, "none")
+                    assert (row["reason"], row["code"], row["status"]) == (reason, code, 200)
+                    assert (row["answers"], row["framing"]) == ("openai-responses", "json")
+                    assert (row["bytes_in"], row["bytes_out"]) == (0, len(got.body))
+                    assert row["events"] == (None if target == "/kept" else first["events"])
+                    line = await line_of(console, name[0][1])
+                    for field in ("reason", "code", "status", "events", "bytes_out"):
+                        assert line.get(field) == row[field], field
 
 
 async def test_refused_request_about_a_run_has_no_capture_and_the_bytes_of_its_answer(tmp_path: Path) -> None:
