@@ -614,6 +614,20 @@ def test_error_behind_copied_responses_frames_counts_on(texts: int, first: int, 
     assert numbers == list(range(first, first + len(numbers)))
 
 
+def test_error_behind_a_number_that_is_too_long_counts_the_same_however_the_body_is_cut() -> None:
+    text = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0}
+    frames = [
+        f"data: {json.dumps({**text, 'delta': 'a', 'sequence_number': number})}\n\n".encode()
+        for number in (2, 3, 10**16)
+    ]
+    ends = [
+        said(Translator(speaks="openai-responses", answers="openai-responses", request_id="r"), reads)[-40:]
+        for reads in ([b"".join(frames)], frames)
+    ]
+    assert ends[0] == ends[1]
+    assert b'"sequence_number":5}' in ends[0]
+
+
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
 def test_broken_frame_is_left_out_with_its_line_ends_however_it_is_cut(end: bytes) -> None:
     parts = [b'data: {"type":"token","content":"a"}', b"", b'data: {"type":"token,', b"", b"", b": hi", b""]

@@ -10,8 +10,10 @@ from streamweir.jsontext import write_json
 
 __all__ = ["NumberedFrames"]
 
-_SEQUENCE_NUMBER: Final = re.compile(rb'(?<!\\)"sequence_number" ?: ?(\d{1,15})\b')
+_SEQUENCE_NUMBER: Final = re.compile(rb'(?<!\\)"sequence_number" ?: ?(\d+)\b')
 """Matches the number of a frame. Within the text of a message, quotation marks follow a backslash."""
+_MOST_DIGITS: Final = 15
+"""A number with more digits is not exact in every client, so it is not continued."""
 
 
 class NumberedFrames:
@@ -34,5 +36,6 @@ class NumberedFrames:
 
     def continue_behind(self, copied: bytes) -> None:
         """Continue after the last number in copied frames of the upstream."""
-        if numbers := _SEQUENCE_NUMBER.findall(copied):
+        numbers = _SEQUENCE_NUMBER.findall(copied)
+        if numbers and len(numbers[-1]) <= _MOST_DIGITS:
             self.next = int(numbers[-1]) + 1
