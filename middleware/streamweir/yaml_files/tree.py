@@ -108,8 +108,7 @@ class _Builder:
             return [self._item(item, (*path, index), deeper) for index, item in enumerate(node.value)]
         if isinstance(node, ScalarNode) and node.tag in _SCALARS:
             return _scalar(node)
-        tag = str(node.tag).replace(_TAG, "!!")
-        self.report.at(_start(node), f"the tag {tag} is not supported", path)
+        self.report.at(_start(node), _unsupported(str(node.tag)), path)
         return Unresolved()
 
     def _bound(self, node: Node, inside: tuple[Node, ...]) -> None:
@@ -170,6 +169,13 @@ class _Builder:
                     if key.value not in taken:
                         taken.add(key.value)
                         yield key, inner
+
+
+def _unsupported(tag: str) -> str:
+    """Return what is wrong with a tag. Tags other than YAML's own may be secrets without quotes."""
+    if tag.startswith(_TAG):
+        return f"the tag {tag.replace(_TAG, '!!')} is not supported"
+    return "tags such as `!NAME` are not supported; a text may begin with ! in quotes only"
 
 
 def _is_text(key: Node) -> bool:
