@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from streamweir.capture.escaped_text import EscapedText
+from streamweir.capture.named_values import named_values
 from streamweir.capture.secret_signs import SIGNS_OF_CONTEXT, SecretSigns, Signs
 from streamweir.redaction import hide_credentials
 from streamweir.redaction.credential_rules import (
@@ -37,15 +38,13 @@ _CONTEXT: Final = tuple(
     found for found in (CREDENTIALS_OF_A_URL, *CREDENTIALS_BY_CONTEXT) if found.name not in _WHOLE_LINES
 )
 _FORMS: Final = tuple(found for found in CREDENTIALS_BY_FORM if found.name not in _WHOLE_LINES)
-_NAMED: Final = re.compile(r'(\\{0,4}")([\w.$-]{1,64})\1[ ]?:[ ]?\1([^"\\\s]{4,})')
-"""Matches a name and its value, in JSON or in JSON within a JSON string."""
 _VALUE: Final = r"[^\s\"'\\,;&<>(){}\[\]*]{4,}"
+_QUOTE: Final = r"(?:\\{0,4}[\"'])?"
 _ASSIGNED: Final = re.compile(
-    r"([\w.$-]{1,64})"
-    rf"(?=[ ]?=[ ]?(?:\\{{0,4}}[\"'])?({_VALUE})|:[ ]?(?=\S{{0,200}}\d)({_VALUE}))"
+    r"([\w.$-]{1,64})" rf"(?=[ ]?=[ ]?{_QUOTE}({_VALUE})|:[ ]?{_QUOTE}(?=\S{{0,200}}\d)({_VALUE}))"
 )
 """Matches `password=x` and `password: x1` in a text. After a colon only values with a digit count."""
-_SHORTEST_KEY: Final = 8
+_ENCODED: Final = re.compile(r"%[0-9A-F]{2}")
 _LONGEST_REMEMBERED: Final = 128
 _MOST_REMEMBERED: Final = 2000
 """The most short texts without a credential, such as values of headers, that are remembered at a time."""
@@ -53,8 +52,6 @@ _IDS: Final = re.compile(r"(?:req|sess)_[0-9a-f]{32}|00-[0-9a-f]{32}-[0-9a-f]{16
 """Request ids, session ids and trace parents made by this library, which no rule takes for credentials."""
 _PROBES: Final = ("A1b2C3d4E5f6G7h8I9j0K1l2", "A1B2C3D4E5F6G7H8")
 """Ends of credentials: a word that is a credential with one of them may be the beginning of a credential."""
-_SURE_NAMES: Final = ("pass", "pwd", "secret", "credential")
-"""Parts of names whose values are secrets. (`token` is missing: it may also hold a token of a model.)"""
 
 
 class SecretMask:
@@ -149,7 +146,7 @@ class SecretMask:
                 if (span := _hidden(match, rule.replacement)) is not None
             ]
         if signs.name:
-            found += [match.span(3) for match in _NAMED.finditer(text) if _is_secret(match[2], match[3])]
+            found += named_values(text)
         if signs.assignment:
             found += [
                 match.span(match.lastindex or 0)
@@ -267,14 +264,6 @@ def _begun_by_form(word: str) -> int:
     return max((len(word) - start for start in starts), default=0)
 
 
-def _is_secret(name: str, value: str) -> bool:
-    """Return whether the value of a key is a secret: with a sure name always, else if it looks like a key."""
-    if not is_secret_name(name):
-        return False
-    is_sure = any(part in name.lower() for part in _SURE_NAMES)
-    return is_sure or (len(value) >= _SHORTEST_KEY and any(letter.isdigit() for letter in value))
-
-
 def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
     place = text.find(secret)
     while place >= 0:
@@ -293,9 +282,11 @@ def _overlap(text: str, secret: str) -> int:
 def _forms(secret: str) -> Iterable[str]:
     """Return the forms of a secret in a body: plain, in a JSON text, in JSON within it, and in a URL."""
     in_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-    in_arguments = (json.dumps(form, ensure_ascii=False)[1:-1] for form in in_json)
-    in_url = (quote(secret), quote(secret, safe=""), quote_plus(secret))
-    for form in (secret, *in_json, *in_arguments, *in_url):
+    in_arguments = [json.dumps(form, ensure_ascii=False)[1:-1] for form in in_json]
+    in_results = (json.dumps(form)[1:-1] for form in in_arguments)
+    in_url = [quote(secret), quote(secret, safe=""), quote_plus(secret)]
+    in_small_url = (_ENCODED.sub(lambda match: match[0].lower(), form) for form in in_url)
+    for form in (secret, *in_json, *in_arguments, *in_results, *in_url, *in_small_url):
         yield form.encode("utf-8", "replace").decode("latin-1")
 
 

@@ -10,7 +10,7 @@ import binascii
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote, unquote_plus
 
 from streamweir.redaction.secret_names import is_secret_header, is_secret_name
 from streamweir.runs.handles import run_names_in
@@ -36,9 +36,10 @@ def secrets_in(headers: Iterable[tuple[str, str]], target: str = "") -> set[str]
         for secret in _secrets_of(name, text)
     }
     found.update(run_names_in(target))
-    if "?" in target:
-        query = parse_qsl(target.partition("?")[2])
-        found.update(value for name, value in query if is_secret_name(name))
+    for pair in target.partition("?")[2].split("&"):
+        name, _, value = pair.partition("=")
+        if value and is_secret_name(unquote_plus(name)):
+            found.update((value, unquote(value), unquote_plus(value)))
     return {secret for secret in found if len(secret) >= _SHORTEST}
 
 

@@ -125,6 +125,6 @@ def _has_secret_name(word: bytes) -> bool:
 
 
 def _is_key(name: bytes, text: str) -> bool:
-    """Return whether a name occurs where keys of JSON objects do, also in JSON within a text."""
+    """Return whether a name occurs where keys of objects do: in JSON, in JSON within a text, in a `repr`."""
     word = name.decode("latin-1")
-    return f'{word}":' in text or f'{word}" :' in text
+    return f'{word}":' in text or f'{word}" :' in text or f"{word}':" in text

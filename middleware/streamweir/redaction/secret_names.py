@@ -103,12 +103,16 @@ _HEADER: Final = LazyPattern(r"auth|key|token|secret|password|cookie|credential|
 
 def is_secret_header(name: str) -> bool:
     """Return whether the value of a header with this name is a credential."""
-    return _is_secret_header(name) if len(name) <= _LONGEST_NAME else _HEADER.search(name) is not None
+    return _is_secret_header(name) if len(name) <= _LONGEST_NAME else _has_secret_word(name)
 
 
 @lru_cache(maxsize=512)
 def _is_secret_header(name: str) -> bool:
-    return _HEADER.search(name) is not None
+    return _has_secret_word(name)
+
+
+def _has_secret_word(name: str) -> bool:
+    return _HEADER.search(name) is not None or is_secret_name(name)
 
 
 def is_secret_name(name: str) -> bool:

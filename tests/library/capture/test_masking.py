@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from streamweir.capture import CutBodyMask, SecretMask, masking
 from streamweir.capture.masking import SHORTEST
+from streamweir.capture.named_values import named_values
 from streamweir.capture.request_secrets import secrets_in
+from streamweir.capture.writing import recorded_headers
 from streamweir.redaction.secret_names import is_secret_name
 
 KNOWN = "s3cret-of-ours-ü"
@@ -123,12 +125,62 @@ def test_value_under_the_name_of_a_secret_is_masked_if_it_is_long() -> None:
         ('{"password":"changeme"}', '{"password":"********"}'),
         ("GET /x?a=1&password=hunter2&b=3", "GET /x?a=1&password=*******&b=3"),
         (r'{"log":"secret=\"xyz12\""}', r'{"log":"secret=\"*****\""}'),
+        ('{"log":"password: \'hunter2\'"}', '{"log":"password: \'*******\'"}'),
         ("password: required, tokens: 123456, max_tokens=4096", None),
         ('{"type":"token","token":"Hel","content":"a = b"}', None),
     ],
 )
 def test_value_assigned_to_the_name_of_a_secret_is_masked(text: str, masked: str | None) -> None:
     assert SecretMask().apply(text)[0] == (masked or text)
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ('{"password":  "hunter2"}', '{"password":  "*******"}'),
+        ('{"password":\n    "hunter2"}', '{"password":\n    "*******"}'),
+        ('{"password": "correct horse"}', '{"password": "*************"}'),
+        (r'{"password": "ab\"cd", "a": 1}', r'{"password": "******", "a": 1}'),
+        (r'{"password": "abcd\\", "a": "b"}', r'{"password": "******", "a": "b"}'),
+        (r'{"password": "p\u00e4ss w"}', r'{"password": "***********"}'),
+        (r'"{\"password\": \"a b\\\"c d\", \"a\": 1}"', r'"{\"password\": \"**********\", \"a\": 1}"'),
+        (r'"{\"password\": \"abcd\\\\\", \"a\": 1}"', r'"{\"password\": \"********\", \"a\": 1}"'),
+        ('{"api_keys": ["abcd1234", "no", "efgh5678"]}', '{"api_keys": ["********", "no", "********"]}'),
+        ("{'password': 'hunter2', 'a': 'b'}", "{'password': '*******', 'a': 'b'}"),
+        ('{"authorization": "Digest abcd 1234"}', '{"authorization": "Digest *********"}'),
+        ('{"cookie": "a=bcd; e=f123"}', '{"cookie": "*************"}'),
+        ('{"password": "hunter2', '{"password": "*******'),
+        ('{"token": "There are 3 cats", "password": {"type": "string"}, "secret": null}', None),
+        ('{"token": "abcd1234 and more"}', '{"token": "******** and more"}'),
+        ('{"required": ["password"], "keys": ["a1b2c3d4e5"], "authorization": "none"}', None),
+    ],
+)
+def test_value_under_the_name_of_a_secret_is_masked_up_to_its_end(text: str, masked: str | None) -> None:
+    assert SecretMask().apply(text)[0] == (masked or text)
+
+
+@pytest.mark.parametrize("written", ["ab+cd/ef12==", "ab%2bcd%2fef12%3d%3d", "ab%2Bcd/ef12%3D%3D"])
+@pytest.mark.parametrize("echo", ["ab+cd/ef12==", "ab%2Bcd%2Fef12%3D%3D", "ab%2bcd%2fef12%3d%3d"])
+def test_credential_of_a_query_is_masked_as_it_was_written_and_decoded(written: str, echo: str) -> None:
+    found = secrets_in([], f"/chat?q=hello&%73ig={written}&flag")
+    shown, count = SecretMask(found).apply(f"The value {echo} is no good")
+    assert written in found
+    if "%" in written or "%" not in echo:
+        assert (shown, count) == (f"The value {'*' * len(echo)} is no good", 1)
+
+
+def test_known_secret_is_masked_in_json_within_json_within_json() -> None:
+    secret = 'a"b\\c7781'
+    text = secret
+    for _ in range(4):
+        assert SecretMask([secret]).apply(f"x {text} y") == (f"x {'*' * len(text)} y", 1)
+        text = json.dumps(text)[1:-1]
+
+
+@pytest.mark.parametrize("name", ["x-signature", "x-amz-signature", "x-pwd", "x-pass", "x-api-key", "cookie"])
+def test_header_with_the_name_of_a_secret_is_a_credential(name: str) -> None:
+    assert recorded_headers([(name, "abc-123")], SecretMask()) == [[name, "[redacted]"]]
+    assert secrets_in([(name, "s=abc-123")]) & {"abc-123", "s=abc-123"}
 
 
 WORDS = (
@@ -176,9 +228,7 @@ def test_signs_find_every_secret_that_the_rules_find(words: list[str]) -> None:
             for match in rule.pattern.finditer(text)
             if (span := masking._hidden(match, rule.replacement)) is not None
         ]
-        named = [
-            match.span(3) for match in masking._NAMED.finditer(text) if masking._is_secret(match[2], match[3])
-        ]
+        named = [*named_values(text)]
         assigned = [
             match.span(match.lastindex or 0)
             for match in masking._ASSIGNED.finditer(text)
