@@ -14,7 +14,7 @@ from streamweir.translation.normalizer import StreamNormalizer
 from streamweir_gateway.console.capture_source import Masking, StreamFacts
 from streamweir_gateway.observability.record import RequestRecord
 from streamweir_gateway.runs.destination import Destination
-from streamweir_gateway.runs.stream_recorder import DeliveryFacts
+from streamweir_gateway.runs.stream_recorder import DeliveryFacts, ReaderFacts
 
 __all__ = ["CaptureSettings", "RecordedRequest", "TranslationFacts", "facts_of"]
 
@@ -65,6 +65,7 @@ class RecordedRequest:
         first_event: the sequence number of the first event of the response; not 0 if a client resumes.
         destination: the upstream of the last attempt; None before the first.
         options: the options of each dialect in the last attempt, by its name.
+        run_reader: the reader of the stored run that the request reads; None for others, and after the end.
         translation: the facts about the translation; None before the end, and without an attempt.
         is_over: whether the stream has ended.
         was_returned: whether the row was returned while it was open.
@@ -83,7 +84,16 @@ class RecordedRequest:
     status: int | None = None
     destination: Destination | None = None
     options: Mapping[str, Options] = MappingProxyType({})
+    run_reader: ReaderFacts | None = None
     translation: TranslationFacts | None = None
+
+    def known_translation(self) -> TranslationFacts | None:
+        """Return the facts about the translation, as far as they are known now; None if none is."""
+        if self.stream is not None:
+            return facts_of(self.stream)
+        if self.run_reader is not None:
+            return TranslationFacts(self.run_reader.session_id, self.run_reader.thread_id)
+        return self.translation
 
     def own_mask(self) -> SecretMask:
         """Return a mask that also finds the secrets in the heads of its requests and responses."""
@@ -92,7 +102,7 @@ class RecordedRequest:
     def facts(self) -> StreamFacts:
         """Return the facts about the stream, as far as they are known now."""
         record, destination = self.record, self.destination
-        translation = self.translation if self.stream is None else facts_of(self.stream)
+        translation = self.known_translation()
         return StreamFacts(
             record.request_id,
             self.has_content,

@@ -42,7 +42,7 @@ from streamweir_gateway.console.recorded_heads import (
     head_fields,
     secrets_of_head,
 )
-from streamweir_gateway.console.recorded_request import CaptureSettings, RecordedRequest, facts_of
+from streamweir_gateway.console.recorded_request import CaptureSettings, RecordedRequest
 from streamweir_gateway.console.relays import RELAY_BYTES, with_relays
 from streamweir_gateway.console.stream_log import ENTRY_BYTES, Entry, LeftOut, NumberedEntry
 from streamweir_gateway.incoming import Incoming
@@ -191,7 +191,7 @@ class RequestRecorder(RecordedRequest, ABC):
     def reads_run(self, reader: ReaderFacts) -> None:
         """Count the events of the response by the position of the reader of a stored run."""
         self.first_event = 0 if reader.position is None else reader.position.next_event
-        self._position = ReaderPosition(reader)
+        self._position, self.run_reader = ReaderPosition(reader), reader
 
     # --- attempts -------------------------------------------------------------------------------------------
 
@@ -298,14 +298,13 @@ class RequestRecorder(RecordedRequest, ABC):
 
     def end(self) -> None:
         """Note the end of the stream, and drop references that only a stream under way needs."""
-        record, stream, delivery = self.record, self.stream, self.delivery
+        record, delivery = self.record, self.delivery
         self._notes.append(("end", monotonic(), facts_at_end(record)))
         self.is_over = True
-        if stream is not None:
-            self.translation = facts_of(stream)
+        self.translation = self.known_translation()
         if record.status is None and delivery is not None and delivery.is_started:
             self.status = delivery.status
-        self.stream = self.delivery = self._scope = None
+        self.stream = self.delivery = self._scope = self.run_reader = None
         self._position = BEFORE_ATTEMPTS
         if self.mask is not None:
             self._opened()

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from streamweir.request_id import session_id_of
 from streamweir_gateway.console.clock_shift import clock_shift
-from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts, facts_of
+from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts
 from streamweir_gateway.console.row import PackedRow, State
 from streamweir_gateway.observability.observer import shown_hint
 from streamweir_gateway.observability.record import RequestRecord
@@ -37,8 +37,7 @@ class RowMaker:
     def open(self, recorder: RecordedRequest) -> PackedRow:
         """Return the row of an open request as it is now."""
         record, stream, delivery = recorder.record, recorder.stream, recorder.delivery
-        facts = _NO_FACTS if stream is None else facts_of(stream)
-        row = self._row(recorder, facts, _state(recorder), clock_shift())
+        row = self._row(recorder, recorder.known_translation() or _NO_FACTS, _state(recorder), clock_shift())
         if delivery is not None:
             row.bytes_out = delivery.bytes
             row.status = record.status or (delivery.status if delivery.is_started else None)

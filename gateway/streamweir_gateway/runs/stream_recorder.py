@@ -86,6 +86,14 @@ class ReaderFacts(Protocol):
     def position(self) -> Position | None:
         """The position from which the client resumes; None: the beginning."""
 
+    @property
+    def session_id(self) -> str | None:
+        """The session of the run; None while it is unknown."""
+
+    @property
+    def thread_id(self) -> str | None:
+        """The conversation of the run; None while it is unknown."""
+
 
 class StreamRecorder(Protocol):
     """Keeps the data that the console shows of one request."""

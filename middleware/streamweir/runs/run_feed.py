@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from msgspec.structs import replace
 
 from streamweir.errors import ErrorInfo, Reason, error_info
-from streamweir.events import Error, Event, SessionEnd, Stamp
+from streamweir.events import Error, Event, SessionEnd, SessionStart, Stamp
 from streamweir.metadata import unix_milliseconds
 from streamweir.own_warnings import own_warning
 from streamweir.runs.closing import lost_end
@@ -148,12 +148,20 @@ class RunFeed:
             self.error, self.code = _info_of(event), event.code
         elif isinstance(event, SessionEnd):
             self.reason = event.reason
+            self._note_thread(event)
+
+    def _note_thread(self, event: Event) -> None:
+        """Note the conversation of the run, if the event names it."""
+        self._reader.thread_id = (event.meta or {}).get("thread_id", self._reader.thread_id)
 
     def _open(self, batch: Batch) -> None:
         """Open the target at the first event of the run, whose stored form contains the source."""
         if batch.end > batch.at:
-            for _ in self._events.items(batch.stored[:1]):
+            for _, item in self._events.items(batch.stored[:1]):
                 self._target.open(self._events.source)
+                if isinstance(item, SessionStart):
+                    self._reader.session_id = item.session_id
+                    self._note_thread(item)
 
     def _items(self, batch: Batch) -> Iterator[LogItem]:
         """Yield the items of a batch."""

@@ -52,6 +52,8 @@ class RunReader:
         at: the position of the next event. Starts at 0 for every client, because encoders need all events.
         cut_short: why the run could not be read to its end; None if it could.
         has_seized: this reader ended the run, because its owner had lost the lease.
+        session_id: the session of the run; None before its first event has been written.
+        thread_id: the conversation of the run, as far as the written events tell it.
 
     Args:
         owned: the run, if this process makes it; else None.
@@ -78,6 +80,8 @@ class RunReader:
         self.at = 0
         self.cut_short: CutShort | None = None
         self.has_seized = False
+        self.session_id: str | None = None
+        self.thread_id: str | None = None
         self._owned = owned
         self._is_first: Final = is_first
         self._follower: Follower | None = None if owned is None else owned.follow(is_first=is_first)

@@ -157,8 +157,9 @@ async def test_run_whose_client_left_is_detached_until_it_ends(tmp_path: Path) -
 
 
 async def test_reader_of_a_resumed_run_is_a_row(tmp_path: Path) -> None:
+    ids = b'data: {"type": "token", "content": "Hi", "session_id": "session-1", "thread_id": "thread-1"}\n\n'
     async with (
-        upstream(WHOLE) as backend,
+        upstream(SSE + chunk(ids) + b"".join(map(chunk, HELLO)) + LAST_CHUNK) as backend,
         console_of(tmp_path, endpoints=endpoint(backend.url, resume="on")) as console,
     ):
         first = await console.call("/chat")
@@ -182,6 +183,8 @@ async def test_reader_of_a_resumed_run_is_a_row(tmp_path: Path) -> None:
         rows = await console.rows(state="ended")
         assert [row["attempts"] for row in rows] == [0, 0, 0, 1]
         assert {(row["endpoint"], row["reason"]) for row in rows} == {("/chat", "done")}
+        threads = [(row["session_id"], row["thread_id"]) for row in rows if row["request_id"] != "whole"]
+        assert threads == [("session-1", "thread-1")] * 3
         for row in rows[1:]:
             assert handle not in str(await console.capture(row["id"]))
 
