@@ -30,7 +30,8 @@ const HOSTILE = [
 
 test.each(HOSTILE)("command with a hostile body reaches curl unchanged: %j", (data) => {
   const line = curlOf(request({ data }), "") as string;
-  expect(argumentsOf(line).slice(0, 4)).toEqual(["-N", "http://127.0.0.1:8080/chat?a=b&c='d'", "--data-raw", data]);
+  const url = "http://127.0.0.1:8080/chat?a=b&c='d'";
+  expect(argumentsOf(line).slice(0, 6)).toEqual(["-N", url, "-H", "Content-Type:", "--data-raw", data]);
 });
 
 test.each(HOSTILE.filter((value) => !value.includes("\n")))(
@@ -55,6 +56,21 @@ test("command with a hidden credential takes it from the shell", () => {
   const given = argumentsOf(line, { KEY: "k-1", X_API_KEY: "k-2" });
   expect(given).toContain("Authorization: Bearer k-1");
   expect(given).toContain("x-api-key: k-2");
+});
+
+test("command without a body is sent with the method of the request", () => {
+  expect(argumentsOf(curlOf(request({ data: "" }), "") as string)).toContain("POST");
+});
+
+test("command with a body has the content type of the request, or none", () => {
+  const typed = curlOf(request({ data: "{}" }, ["content-type", "text/plain"]), "") as string;
+  expect(argumentsOf(typed)).toContain("content-type: text/plain");
+  expect(argumentsOf(typed)).not.toContain("Content-Type:");
+});
+
+test("command with brackets in the address takes them as they are", () => {
+  const asked = { ...request({ data: "{}" }), target: "/chat?filter[a]={b}" };
+  expect(argumentsOf(curlOf(asked, "") as string)).toContain("-g");
 });
 
 test("request whose body was not kept gives no command", () => {

@@ -27,14 +27,18 @@ export function curlOf(request: Json | undefined, gateway: string): string | und
   if (request === undefined || method === undefined || target === undefined) return undefined;
   const headers = headersOf(request);
   const host = headers.find(([name]) => name === "host")?.[1];
+  const body = bodyArgument(request);
+  if (body === undefined) return undefined;
   const parts = [
     "curl -N",
-    method === "POST" ? "" : `-X ${shellQuoted(method)}`,
+    /[[\]{}]/.test(target) ? "-g" : "", // else curl takes the brackets for a range of URLs
+    method === "POST" && body.argument ? "" : `-X ${shellQuoted(method)}`,
     shellQuoted(`${gateway || `http://${host ?? "127.0.0.1:8080"}`}${target}`),
   ];
   for (const [name, value] of headers) if (!OWN.has(name)) parts.push(`-H ${headerArgument(name, value)}`);
-  const body = bodyArgument(request);
-  if (body === undefined) return undefined;
+  if (body.argument && !headers.some(([name]) => name === "content-type")) {
+    parts.push("-H 'Content-Type:'"); // else curl says that the body is a form
+  }
   return [body.before + parts.filter(Boolean).join(" "), body.argument].filter(Boolean).join(" ");
 }
 
