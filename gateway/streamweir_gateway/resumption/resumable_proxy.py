@@ -169,7 +169,6 @@ class ResumableProxy(Proxy):
             run.first_reader(about),
             self._endpoint,
             prepared.incoming,
-            headers=[],
             run_headers=self._resumption.headers(run.handle),
             client=ConnectedClient(scope, receive, send),
             run=run,

@@ -208,7 +208,6 @@ class Resumption(RunsShell):
             reader,
             endpoint,
             incoming,
-            headers=call.headers,
             run_headers=self.headers(found.handle),
             client=ConnectedClient(scope, call.receive, call.send),
             run=self.service.under_way.get(found.name),

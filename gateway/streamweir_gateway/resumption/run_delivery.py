@@ -42,7 +42,6 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         reader: the reader of the run; closed here.
         endpoint: the endpoint of the run.
         incoming: the client's request, with the request id of the run.
-        headers: the headers of the response, in addition to those of every stream.
         run_headers: the headers that name the run.
         client: gets the response.
         run: the run, if this process executes it; else None.
@@ -54,7 +53,6 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
         endpoint: Endpoint,
         incoming: Incoming,
         *,
-        headers: Headers,
         run_headers: Headers,
         client: ClientPort,
         run: UpstreamRun | None = None,
@@ -69,7 +67,7 @@ class RunDelivery(StoredRunDelivery, LiveDelivery):
             dialects=endpoint.dialects,
             protocol=incoming.answers,
             framing=incoming.framing,
-            headers=headers,
+            headers=[],
             run_headers=run_headers,
             source=Source(config.upstreams[0].speaks, config.protocol_options),
             options=config.protocol_options,

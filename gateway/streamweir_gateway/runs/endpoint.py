@@ -264,7 +264,9 @@ def _may_ask_for_whole(body: bytes) -> bool:
 
 def _first(answers: tuple[str, ...], protocol: str | None) -> tuple[str, ...]:
     """Return `answers`, with `protocol` moved to the front if `answers` contains it."""
-    return answers if protocol not in answers else (protocol, *answers)
+    if protocol not in answers:
+        return answers
+    return (protocol, *(answer for answer in answers if answer != protocol))
 
 
 _USUAL_ACCEPTS: Final = frozenset(

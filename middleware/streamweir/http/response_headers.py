@@ -9,16 +9,19 @@ from typing import Final
 
 from streamweir.framing import MEDIA_TYPES
 
-__all__ = ["NOT_STORED", "NO_SNIFFING", "STREAM_HEADERS", "VARIES", "response_headers"]
+__all__ = ["NOT_STORED", "NO_SNIFFING", "STREAM_CACHING", "STREAM_HEADERS", "VARIES", "response_headers"]
+
+STREAM_CACHING: Final = (b"cache-control", b"no-cache, no-transform")
+"""The cache control of streams."""
 
 STREAM_HEADERS: Final = {
-    "Cache-Control": "no-cache, no-transform",
+    "Cache-Control": STREAM_CACHING[1].decode(),
     "X-Accel-Buffering": "no",
     "Content-Encoding": "identity",  # keeps compressing middleware and proxies from the stream
 }
 
 NOT_STORED: Final = (b"cache-control", b"no-cache, no-store, no-transform")
-"""The cache control of responses below the path of runs."""
+"""The cache control of streams below the path of runs."""
 
 VARIES: Final = (b"vary", b"Accept, Authorization, Last-Event-ID, X-Api-Key, X-Streamweir-Protocol")
 """The request headers on which answers below the path of runs depend."""

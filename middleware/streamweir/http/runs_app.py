@@ -24,7 +24,7 @@ from streamweir.http.headers import REQUEST_ID, Headers, header_value, settled_r
 from streamweir.http.paths import path_within
 from streamweir.http.refusals import Refusal, send_refusal
 from streamweir.http.requested_run import position_of, requested_ids, run_headers
-from streamweir.http.response_headers import NO_SNIFFING, NOT_STORED, VARIES
+from streamweir.http.response_headers import NO_SNIFFING, NOT_STORED, STREAM_CACHING, VARIES
 from streamweir.http.run_refusals import run_refusals
 from streamweir.http.sending import Message, Receive, Scope, Send, send_nothing, send_whole
 from streamweir.jsontext import write_json
@@ -43,7 +43,6 @@ class RunsCall:
         scope: the ASGI scope of the request.
         receive: the ASGI `receive` of the server.
         send: takes the response.
-        headers: the headers of the response if it is a stream.
         request_id: the id of the request.
         owner: the owner of the requested runs; None: any client that has the handle.
         handle: the handle of the run; empty if the request names none.
@@ -66,7 +65,6 @@ class RunsCall:
         self.scope: Final = scope
         self.receive: Final = receive
         self.send: Final = self._send_private if is_private else send
-        self.headers: Final[Headers] = [NOT_STORED] if is_private else []
         self.request_id: Final = settled_request_id(scope)
         self.owner: str | None = None
         self.handle = ""
@@ -97,8 +95,9 @@ class RunsCall:
     async def _send_private(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             own = {REQUEST_ID: self.request_id.encode(), b"cache-control": b"no-store"}
-            missing = [pair for pair in own.items() if pair[0] not in dict(message["headers"])]
-            message = {**message, "headers": [*message["headers"], *missing, VARIES]}
+            given = [NOT_STORED if pair == STREAM_CACHING else pair for pair in message["headers"]]
+            missing = [pair for pair in own.items() if pair[0] not in dict(given)]
+            message = {**message, "headers": [*given, *missing, VARIES]}
         await self._send(message)
 
 

@@ -282,6 +282,28 @@ async def test_folded_answer_is_a_run(store: str) -> None:
         assert read.json == answer.json
 
 
+async def test_result_read_where_its_run_was_folded_is_kept_by_no_cache() -> None:
+    async with started("memory") as (running, _, gate):
+        gate.open()
+        handle = handle_of(await ask(running, headers=[("Accept", "application/json")]))
+        for accept, caching in (
+            ("*/*", "no-store"),
+            ("text/event-stream", "no-cache, no-store, no-transform"),
+        ):
+            read = await ask(running, "GET", f"/-/runs/{handle}", headers=[("Accept", accept)], body=b"")
+            assert read.header("cache-control") == caching
+
+
+async def test_reader_of_an_unknown_protocol_is_refused_with_each_protocol_once() -> None:
+    async with started("memory", answers=["standard", "legacy", "ag-ui"]) as (running, _, gate):
+        gate.open()
+        handle = handle_of(await ask(running, headers=[("X-Streamweir-Protocol", "legacy")]))
+        unknown = [("X-Streamweir-Protocol", "unknown")]
+        refused = await ask(running, "GET", f"/-/runs/{handle}", headers=unknown, body=b"")
+        assert refused.status == 400
+        assert refused.json["error"]["message"].endswith("answers in: legacy, standard, ag-ui.")
+
+
 async def test_failure_reported_by_status_leaves_no_run(store: str) -> None:
     async def refuse(call: Call) -> None:
         await call.send(b"HTTP/1.1 500 Oops\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")

@@ -128,7 +128,7 @@ class Resumption(RunsShell):
             framing,
             ClientRequest(call.receive),
             call.send,
-            headers=call.headers,
+            headers=[],
             run_headers=self.headers(found.handle),
             heartbeat=self._heartbeat,
         )
