@@ -5,7 +5,7 @@ Source: the request contract, sections 2 and 3; OpenAI's chat completions (parts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, cast
 
@@ -27,6 +27,7 @@ __all__ = [
     "read_message",
     "read_messages",
     "read_part",
+    "result_content",
     "role_and_text",
     "role_of",
     "text_of_message",
@@ -134,6 +135,12 @@ def read_part(fields: Fields) -> Part | None:
     raise fields.error("type", one_of(_KNOWN_PARTS))
 
 
+def result_content(parts: Iterable[Part | None]) -> str | list[Part]:
+    """Return the content of a tool's result: the texts as one text, or the parts if there are files."""
+    message = made_message("tool", content_of(parts))
+    return message.get("content", "") if files_of(message) else text_of_message(message)
+
+
 def check_count(messages: Sequence[Message], names: Mapping[str, str]) -> None:
     """Raise `RequestError`, which names the field, if there are too many messages or parts.
 
@@ -220,8 +227,11 @@ def _calls(fields: Fields, name: str) -> list[ToolCall]:
 
 
 def _call(fields: Fields) -> ToolCall:
-    """Return a call as `{id, name, arguments}` or in OpenAI's, with name and arguments in `function`."""
+    """Return a call as `{id, name, arguments}`, or in OpenAI's form: of a function, or of a custom tool."""
     call_id = fields.text("id") or ""
+    if fields.get("type") == "custom" and "custom" in fields:
+        custom = fields.within("custom")
+        return made_call(call_id, custom.required_text("name"), {"input": custom.text("input") or ""})
     called = fields.within("function") if "function" in fields else fields
     return made_call(
         call_id,

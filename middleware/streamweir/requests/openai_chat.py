@@ -28,7 +28,7 @@ from streamweir.requests.content import content_of
 from streamweir.requests.fields import Fields
 from streamweir.requests.kept_message import kept_fields
 from streamweir.requests.media import data_url, media_type_of
-from streamweir.requests.messages import read_messages
+from streamweir.requests.messages import files_of, read_messages
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.written import without_absent
 
@@ -85,13 +85,32 @@ def chat_body(outgoing: Outgoing) -> dict[str, Any]:
 
 
 def chat_messages(messages: Sequence[Message], outgoing: Outgoing) -> list[dict[str, Any]]:
-    """Return messages in the form of chat completions; files that have no form there are lost."""
-    return [_message(message, outgoing) for message in merged_turns(messages)]
+    """Return messages in the form of chat completions; files that have no form there are lost.
+
+    A result of a tool may only hold texts: its files follow the results in a message of the user.
+    """
+    written: list[dict[str, Any]] = []
+    files: list[Part] = []
+    for message in merged_turns(messages):
+        is_result = message["role"] == "tool"
+        if files and not is_result:
+            written += _with_files(files, outgoing)
+            files = []
+        if is_result:
+            files += files_of(message)
+        written.append(_message(message, outgoing))
+    return [*written, *_with_files(files, outgoing)] if files else written
 
 
 def chat_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """Return tools in the form of OpenAI's functions."""
     return [{"type": "function", "function": dict(tool)} for tool in tools]
+
+
+def _with_files(files: Sequence[Part], outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    """Yield the message of the user with these files; none if the files have no form there."""
+    if parts := _parts(files, outgoing):
+        yield {"role": "user", "content": parts}
 
 
 def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
@@ -122,20 +141,30 @@ def _call(call: ToolCall, outgoing: Outgoing) -> dict[str, Any]:
 def _content(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]] | None:
     content = message.get("content")
     if isinstance(content, list):
-        content = content_of(_shown_parts(content))
-    if not isinstance(content, list):
-        return content
+        content = content_of(_shown_parts(message, content, outgoing))
+    return _parts(content, outgoing) if isinstance(content, list) else content
+
+
+def _parts(content: Iterable[Part], outgoing: Outgoing) -> list[dict[str, Any]]:
     parts = [_part(part) for part in content]
     if None in parts:
         outgoing.lose("files")
     return [part for part in parts if part is not None]
 
 
-def _shown_parts(parts: Iterable[Part]) -> Iterator[Part]:
-    """Yield the texts and files; an empty text, which only carries an opaque value, is left out."""
+def _shown_parts(message: Message, parts: Iterable[Part], outgoing: Outgoing) -> Iterator[Part]:
+    """Yield the texts, and the files if the message may hold them.
+
+    An empty text, which only carries an opaque value, is left out. A message of the assistant may hold no
+    files; those of a result are written behind it.
+    """
+    role = message["role"]
     for part in parts:
         if part["type"] in FILE_TYPES:
-            yield part
+            if role == "assistant":
+                outgoing.lose("files")
+            elif role != "tool":
+                yield part
         elif part["type"] == "text" and part["text"]:
             yield {"type": "text", "text": part["text"]}
 

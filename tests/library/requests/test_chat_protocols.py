@@ -285,3 +285,12 @@ def test_tool_of_another_type_than_function_is_left_out(protocol: str) -> None:
 def test_choice_of_a_tool_that_is_left_out_is_left_out_too(choice: dict[str, Any]) -> None:
     body = {"messages": [{"role": "user", "content": "Hi"}], "tool_choice": choice}
     assert "tool_choice" not in read_request(body, protocol="openai-chat")
+
+
+def test_call_of_a_custom_tool_is_read_with_its_input() -> None:
+    call = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}
+    body = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [call]}]}
+    request = read_request(body, protocol="openai-chat")
+    assert request["messages"][1]["tool_calls"] == [
+        {"id": "c1", "name": "sql", "arguments": {"input": "select 1"}}
+    ]

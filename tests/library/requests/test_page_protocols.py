@@ -231,3 +231,25 @@ def test_wrong_field_is_named(protocol: str, body: dict[str, Any], field: str) -
     with pytest.raises(RequestError) as refused:
         read_request(body, protocol=protocol)
     assert refused.value.field == field
+
+
+def test_ag_ui_result_without_content_is_its_error() -> None:
+    failed = {"id": "2", "role": "tool", "toolCallId": "c1", "content": "", "error": "no such city"}
+    request = read_request({"messages": [failed]}, protocol="ag-ui")
+    assert (request["messages"][0]["content"], request["messages"][0]["is_error"]) == ("no such city", True)
+
+
+def test_input_that_no_tool_could_take_is_read_from_a_failed_tool_part() -> None:
+    """The AI SDK puts what the model wrote into `rawInput`, and sends it to its own providers too."""
+    part = {
+        "type": "tool-weather",
+        "toolCallId": "c1",
+        "state": "output-error",
+        "rawInput": '{"city": ',
+        "errorText": "no JSON",
+    }
+    message = {"id": "m1", "role": "assistant", "parts": [part]}
+    asked = {"id": "m2", "role": "user", "parts": [{"type": "text", "text": "Again."}]}
+    request = read_request({"id": "t", "messages": [message, asked]}, protocol="vercel-ui")
+    (call,) = request["messages"][0]["tool_calls"]
+    assert call["arguments"] == {"_raw": '{"city": '}

@@ -17,7 +17,7 @@ from streamweir.requests.canonical_reader import made_request, read_canonical_an
 from streamweir.requests.content import content_of, parts_of
 from streamweir.requests.fields import Fields, one_of
 from streamweir.requests.media import file_part, media_type_of, present_file
-from streamweir.requests.messages import made_message, read_content, text_of_message
+from streamweir.requests.messages import files_of, made_message, read_content, text_of_message
 from streamweir.requests.opaque_values import native_text, sealed
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
@@ -90,12 +90,13 @@ def _read_message(item: Fields, role: str) -> Message:
 
 
 def _read_result(item: Fields) -> Message:
+    error = item.text("error")
     return made_message(
         "tool",
-        read_content(item, _read_part) or "",
+        read_content(item, _read_part) or error or "",
         id=item.text("id"),
         tool_call_id=item.required_text("toolCallId"),
-        is_error=bool(item.text("error")),
+        is_error=bool(error),
     )
 
 
@@ -241,6 +242,8 @@ def _messages(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
 def _message(message: Message, outgoing: Outgoing) -> dict[str, Any]:
     role = message["role"]
     made: dict[str, Any] = {"id": message.get("id") or outgoing.new_id(), "role": role}
+    if role != "user" and files_of(message):
+        outgoing.lose("files")
     if role == "tool":
         text = text_of_message(message)
         made |= {"toolCallId": message.get("tool_call_id", ""), "content": text}

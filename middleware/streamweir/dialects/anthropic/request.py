@@ -15,11 +15,12 @@ from streamweir.requests.answered_calls import answered_calls, without_continuat
 from streamweir.requests.call_arguments import arguments_object, made_call
 from streamweir.requests.canonical import FILE_TYPES, Message, Part, Request, ToolCall
 from streamweir.requests.canonical_reader import made_request, read_added_answers, read_parameters
+from streamweir.requests.content import parts_of
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import Fields
 from streamweir.requests.kept_message import kept_items
 from streamweir.requests.media import file_part, media_type_of, present_file
-from streamweir.requests.messages import made_message, text_of_message
+from streamweir.requests.messages import files_of, made_message, result_content, text_of_message
 from streamweir.requests.opaque_values import holds_seal, native_text, sealed
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestReader, RequestWriter
@@ -134,17 +135,25 @@ def _compaction(block: Fields) -> Part | None:
 def _result(block: Fields) -> Message:
     return made_message(
         "tool",
-        _texts_of(block),
+        _result_content(block),
         tool_call_id=block.required_text("tool_use_id"),
         is_error=block.boolean("is_error"),
     )
+
+
+def _result_content(block: Fields) -> str | list[Part]:
+    """Return the content of a result: its texts, or all its parts if there are files among them."""
+    value = block.get("content")
+    if value is None or isinstance(value, str):
+        return value or ""
+    return result_content(map(_part, block.objects("content")))
 
 
 def _texts_of(block: Fields) -> str:
     value = block.get("content")
     if value is None or isinstance(value, str):
         return value or ""
-    return "\n".join(part.text("text") or "" for part in block.objects("content"))
+    return "\n".join(filter(None, (part.text("text") for part in block.objects("content"))))
 
 
 def _call(block: Fields) -> ToolCall:
@@ -152,15 +161,22 @@ def _call(block: Fields) -> ToolCall:
 
 
 def _part(block: Fields) -> Part | None:
-    """Return the part for text or a file; blocks of server tools are left out."""
+    """Return the part for text, a file or a result of a search; blocks of server tools are left out."""
     match block.get("type"):
         case "text":
             return {"type": "text", "text": block.required_text("text")}
+        case "search_result":
+            return {"type": "text", "text": _found(block)}
         case "image":
             return _source(block, "image")
         case "document":
             return _source(block, None)
     return None
+
+
+def _found(block: Fields) -> str:
+    """Return a result of the client's own search as text: its title, its source, and its content."""
+    return "\n".join(filter(None, (block.text("title"), block.text("source"), _texts_of(block))))
 
 
 def _source(block: Fields, kind: Any) -> Part:
@@ -258,16 +274,25 @@ def _plain(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
 
 def _blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     if message["role"] == "tool":
-        text = text_of_message(message)
         yield without_absent(
             type="tool_result",
             tool_use_id=message.get("tool_call_id", ""),
-            content=text or None,
+            content=_written_result(message, outgoing) or None,
             is_error=message.get("is_error"),
         )
         return
     for part, _ in placed_items(message):
         yield from _block(part, outgoing)
+
+
+def _written_result(message: Message, outgoing: Outgoing) -> str | list[dict[str, Any]]:
+    """Return the content of a result: its text, or blocks if it has files. A failed one holds only text."""
+    if not files_of(message):
+        return text_of_message(message)
+    if message.get("is_error"):
+        outgoing.lose("files")
+        return text_of_message(message)
+    return [block for part in parts_of(message.get("content")) for block in _block(part, outgoing)]
 
 
 def _turn_blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
@@ -285,6 +310,8 @@ def _turn_blocks(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any
             }
         elif part["type"] == "reasoning":
             yield from _thinking(part, outgoing)
+        elif part["type"] in FILE_TYPES:
+            outgoing.lose("files")  # only the user's messages may hold them
         else:
             yield from _block(part, outgoing)
 

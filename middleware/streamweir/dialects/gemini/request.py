@@ -15,7 +15,7 @@ from streamweir.requests.call_arguments import arguments_object
 from streamweir.requests.canonical import FILE_TYPES, Message, Part, ToolCall
 from streamweir.requests.kept_message import kept_items
 from streamweir.requests.media import media_type_of
-from streamweir.requests.messages import text_of_message
+from streamweir.requests.messages import files_of, text_of_message
 from streamweir.requests.opaque_values import native_text
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestWriter
@@ -90,6 +90,8 @@ class _Calls:
 def _parts(message: Message, calls: _Calls, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     if message["role"] == "tool":
         yield _result(message, calls)
+        for file in files_of(message):
+            yield from _file(file, outgoing)
         return
     for part, _ in placed_items(message):
         yield from _part(part, outgoing)

@@ -32,7 +32,7 @@ from streamweir.requests.canonical import Answer, Message, Opaque, Part, ToolCal
 from streamweir.requests.content import content_of
 from streamweir.requests.fields import Fields
 from streamweir.requests.media import file_part, present_file
-from streamweir.requests.messages import made_message, read_part, text_of_message
+from streamweir.requests.messages import made_message, read_part, result_content
 from streamweir.requests.opaque_values import native_text, sealed
 from streamweir.requests.turn_content import TurnContent, reasoning_part, with_opaque_text
 
@@ -209,8 +209,8 @@ def _result(item: Fields) -> Message:
     return made_message("tool", _output(item), tool_call_id=call_id, is_error=is_error)
 
 
-def _output(item: Fields) -> str:
-    """Return the output as text; outputs of a shell, a computer or a tool search are JSON."""
+def _output(item: Fields) -> str | list[Part]:
+    """Return the output: a text, or parts with files; that of a shell, computer or tool search is JSON."""
     name = "tools" if item.get("type") == "tool_search_output" else "output"
     value = item.get(name)
     is_content = isinstance(value, list) and item.get("type") in (
@@ -219,8 +219,7 @@ def _output(item: Fields) -> str:
     )
     if value is not None and not isinstance(value, str) and not is_content:
         return write_json_text(value)
-    content = _content(item, name)
-    return content if isinstance(content, str) else text_of_message(made_message("tool", content))
+    return result_content(map(_part, item.objects(name))) if is_content else value or ""
 
 
 def _answer(item: Fields) -> Answer:

@@ -24,6 +24,7 @@ from streamweir.requests.content import parts_of
 from streamweir.requests.decisions import confirms
 from streamweir.requests.kept_message import kept_list
 from streamweir.requests.media import data_url
+from streamweir.requests.messages import files_of
 from streamweir.requests.opaque_values import native_text
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.turn_content import placed_items
@@ -33,6 +34,7 @@ __all__ = ["written_items"]
 
 Item = dict[str, Any]
 
+_INPUT: Final = "input_text"
 _APPROVAL_REQUEST: Final = "mcp_approval_request"
 
 
@@ -46,7 +48,7 @@ def written_items(outgoing: Outgoing) -> list[Item]:
         match role:
             case "tool":
                 found = ((message, message.get("tool_call_id", "")) for message in neighbours)
-                written += [output_item(message, kinds.get(call_id)) for message, call_id in found]
+                written += [_result(message, kinds.get(call_id), outgoing) for message, call_id in found]
             case "assistant":
                 written += _turn(neighbours, outgoing)
             case _:
@@ -58,6 +60,16 @@ def _asked(messages: Iterable[Message], outgoing: Outgoing) -> Iterator[Item]:
     for message in messages:
         if content := [*_parts(message, outgoing)]:
             yield {"type": "message", "role": message["role"], "content": content}
+
+
+def _result(message: Message, kind: str | None, outgoing: Outgoing) -> Item:
+    """Return the output of a call; only that of a function or a custom tool may hold files."""
+    item = output_item(message, kind)
+    if files_of(message):
+        if kind in (None, "custom_tool_call"):
+            return {**item, "output": [*_parts(message, outgoing)]}
+        outgoing.lose("files")
+    return item
 
 
 # Approvals
@@ -205,14 +217,15 @@ def _arguments(kind: str, call: ToolCall) -> Mapping[str, Any]:
 
 def _parts(message: Message, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
     for part in parts_of(message.get("content")):
-        yield from _part(part, "input_text", outgoing)
+        yield from _part(part, _INPUT, outgoing)
 
 
 def _part(part: Part, kind: str, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    """Yield the item of a part; a message of the assistant, whose texts are output, takes no files."""
     if part["type"] == "text":
         if part["text"]:
             yield {"type": kind, "text": part["text"]}
-    elif found := _file(part):
+    elif kind == _INPUT and (found := _file(part)):
         yield found
     else:
         outgoing.lose("files")

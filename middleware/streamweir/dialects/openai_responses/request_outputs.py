@@ -2,8 +2,8 @@
 
     call                output item               output
     ─────────────────   ───────────────────────   ──────────────────────────────────────────────────
-    function_call       function_call_output      the text
-    custom_tool_call    custom_tool_call_output   the text
+    function_call       function_call_output      the text (files: `request_items`)
+    custom_tool_call    custom_tool_call_output   the text (files: `request_items`)
     shell_call          shell_call_output         a list with how each command ended; else made of the text
     local_shell_call    local_shell_call_output   the text; the id of the call as `id`
     computer_call       computer_call_output      a screenshot; a text is its address

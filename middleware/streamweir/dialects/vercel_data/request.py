@@ -28,7 +28,7 @@ def _write(outgoing: Outgoing) -> Written:
     for message in answered_calls(outgoing):
         if message["role"] == "tool":
             if call := calls.get(message.get("tool_call_id", "")):
-                call |= _result(message)
+                call |= _result(message, outgoing)
             continue
         turn = _turn(message, calls, outgoing)
         if turn["role"] == "assistant" and turns and turns[-1]["role"] == "assistant":
@@ -73,8 +73,11 @@ def _attachments(message: Message, outgoing: Outgoing) -> list[Turn]:
     return found
 
 
-def _result(message: Message) -> Turn:
+def _result(message: Message, outgoing: Outgoing) -> Turn:
+    """Return the fields of a result: its text, since pages have no place for the files of a tool."""
     text = text_of_message(message)
+    if files_of(message):
+        outgoing.lose("files")
     return {"state": "result", "result": {"error": text} if message.get("is_error") else text}
 
 

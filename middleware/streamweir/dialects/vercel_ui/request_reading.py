@@ -106,8 +106,11 @@ class _Turn:
         call_id, state = part.required_text("toolCallId"), part.text("state")
         if state == _UNWRITTEN:
             return
+        given = part.get("input")
+        if given is None and state == "output-error":
+            given = part.get("rawInput")  # what the model wrote, if it is no input of the tool
         opaque = self._opaque_of(part, _CALL_METADATA)
-        self._content.add_call(made_call(call_id, name, part.get("input"), opaque=opaque))
+        self._content.add_call(made_call(call_id, name, given, opaque=opaque))
         match state:
             case "output-available" if part.get("preliminary") is not True:
                 self._add_result(call_id, text_of(part.get("output")))

@@ -9,7 +9,7 @@ from streamweir.requests.answered_calls import answered_calls
 from streamweir.requests.canonical import Answer, Message, Part
 from streamweir.requests.decisions import confirms
 from streamweir.requests.media import media_type_of, url_of
-from streamweir.requests.messages import text_of_message
+from streamweir.requests.messages import files_of, text_of_message
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.written import Written, without_absent
 
@@ -44,7 +44,7 @@ def _turns(messages: Iterable[Message], approvals: Mapping[str, Answer], outgoin
         if message["role"] == "tool":
             part = calls.get(message.get("tool_call_id", ""))
             if part is not None:
-                part |= _result(message)
+                part |= _result(message, outgoing)
             continue
         parts = _parts(message, outgoing)
         for call in message.get("tool_calls", []):
@@ -104,8 +104,11 @@ def _call(call: Any) -> Turn:
     }
 
 
-def _result(message: Message) -> Turn:
+def _result(message: Message, outgoing: Outgoing) -> Turn:
+    """Return the fields of a result: its text, since pages have no place for the files of a tool."""
     text = text_of_message(message)
+    if files_of(message):
+        outgoing.lose("files")
     if message.get("is_error"):
         return {"state": "output-error", "errorText": text}
     return {"state": "output-available", "output": text}
