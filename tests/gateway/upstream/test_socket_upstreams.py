@@ -18,6 +18,7 @@ from patience import PATIENCE
 from scripted_upstream import answer, upstream
 from socket_service import accepted, raw_service, service, switching
 from streams import Recorded, recorded_streams
+from streamweir_gateway.upstream import dialing
 from streamweir_gateway.upstream.websocket.connection import WebSocketConnection
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +27,7 @@ TOKENS = [{"type": "token", "content": text} for text in ("Zwei ", "Läden", " �
 DONE = {"type": "done"}
 NDJSON = ("Accept", "application/x-ndjson")
 ASKED = b'{"message": "hi"}'
+SOON = {"connect": "1s", "first_event": "1s"}
 
 
 @pytest.fixture
@@ -219,6 +221,27 @@ async def test_messages_in_one_read_with_the_101_are_part_of_the_stream() -> Non
         line = await gate.log.next_line()
     assert got.assert_valid().text == "Zwei Läden 店"
     assert line["close_code"] == 1000
+
+
+async def test_messages_of_a_service_faster_than_the_gateway_are_part_of_the_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def connect_late(*where: Any, **how: Any) -> None:
+        await dialing.connect(*where, **how)
+        await asyncio.sleep(0.2)  # a busy machine: the service might have answered by now
+
+    monkeypatch.setattr("streamweir_gateway.upstream.websocket.transport.connect", connect_late)
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await accepted(reader, writer)
+        for event in (*TOKENS, DONE):
+            message = text(event).encode()
+            writer.write(b"\x81%c%b" % (len(message), message))
+        await reader.read(-1)
+
+    async with raw_service(speak) as url, gateway(one_endpoint(url, timeouts=SOON)) as gate:
+        got = await ask(gate, body=ASKED)
+    assert got.assert_valid().text == "Zwei Läden 店"
 
 
 async def test_clean_close_is_the_end_of_the_body() -> None:

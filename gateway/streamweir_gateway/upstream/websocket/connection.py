@@ -52,7 +52,7 @@ class WebSocketConnection(asyncio.Protocol):
         conversation: the conversation that the connection belongs to; None: the connection is not kept.
 
     Args:
-        handshake: sent when the connection is established.
+        handshake: sent by `open`.
         limit: the most bytes of a message; None: frames are not read, and the caller will call `detach`.
         ping: the seconds between pings of the gateway; None: it sends no pings.
         on_end: called once when no stream can be read from the connection any longer.
@@ -95,11 +95,15 @@ class WebSocketConnection(asyncio.Protocol):
     # The opening
 
     async def open(self) -> None:
-        """Wait for the response to the handshake. The state is `open` or `refused` afterwards.
+        """Send the handshake and wait for the response. The state is `open` or `refused` afterwards.
+
+        The handshake is not sent before, so that no message arrives before a stream has begun to read.
 
         Raises:
             UpstreamFailure: no response to the handshake arrived.
         """
+        if self._handshake is not None and self._transport is not None:
+            self._transport.write(self._handshake.head)
         while self._handshake is not None and self.refusal is None:
             if self._failure is not None:
                 raise self._failure
@@ -230,10 +234,8 @@ class WebSocketConnection(asyncio.Protocol):
     # asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send the handshake, because the connection is established."""
-        assert self._handshake is not None
+        """Take the transport, because the connection is established."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop has a class of its own
-        self._transport.write(self._handshake.head)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes that have arrived."""
