@@ -196,11 +196,11 @@ def read_parameters(fields: Fields) -> dict[str, Any]:
 
 
 def _asked_last(messages: Sequence[Message]) -> str | None:
-    """Return the user's last text, if it is followed only by tool calls and their results."""
+    """Return the user's last text, if it is followed only by tool calls, their results and system texts."""
     for message in reversed(messages):
         if message["role"] == "user":
             return text_of_message(message)
-        if message["role"] != "tool" and not message.get("tool_calls"):
+        if message["role"] not in ("tool", "system") and not message.get("tool_calls"):
             return None
     return None
 

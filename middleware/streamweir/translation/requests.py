@@ -18,6 +18,8 @@ from streamweir.errors import ConfigurationError
 from streamweir.requests.canonical import Request
 from streamweir.requests.canonical_reader import read_fields
 from streamweir.requests.errors import RequestError
+from streamweir.requests.fields import Fields
+from streamweir.requests.messages import read_message, text_of_message
 from streamweir.requests.reading import parse_body, read_canonical
 from streamweir.requests.sides import RequestReader
 from streamweir.requests.templates import compile_tree, overlay_root
@@ -82,10 +84,26 @@ def write_request(
     target = request_target(found, path=path, options=options, mapped=mapped)
     target = replace(target, upstream=upstream)
     protocol = request.protocol if isinstance(request, ReadRequest) else found.name
-    canonical = read_canonical(_CANONICAL, parse_body(request))
+    canonical = read_canonical(_CANONICAL, _without_made_message(parse_body(request)))
     extra = canonical.get("extra", {}) if protocol == found.name else {}
     plan = plan_request(canonical, target, extra=extra, new_id=made_ids())
     return [shown(written, path) for written in plan.requests]
+
+
+def _without_made_message(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a canonical request without its `message` if that is made from `messages`, whatever follows.
+
+    In the body of a client the same text behind an answer is a new message.
+    """
+    text, messages = body.get("message"), body.get("messages")
+    if text is None or not isinstance(messages, list):
+        return body
+    asked = [item for item in messages if isinstance(item, dict) and item.get("role") == "user"]
+    try:
+        is_made = bool(asked) and text_of_message(read_message(Fields(asked[-1]))) == text
+    except RequestError:
+        return body  # refused by the reader, which names the field
+    return {name: value for name, value in body.items() if name != "message"} if is_made else body
 
 
 def planned_request(

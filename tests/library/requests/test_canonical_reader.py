@@ -204,3 +204,10 @@ def test_field_of_a_foreign_reader_that_the_contract_lacks_is_left_out() -> None
     request: Any = {"thread_id": "t", "colour": "red", "messages": [HI]}
     reader = RequestReader(read=lambda _: dict(request))  # type: ignore[arg-type, return-value]
     assert read_canonical(reader, {}) == {"messages": [HI], "message": "hi", "thread_id": "t"}
+
+
+def test_message_before_a_system_text_is_no_second_message() -> None:
+    """A chat client may end with a system text; a `standard` upstream gets `message` beside `messages`."""
+    talk = [{"role": "user", "content": "Hi"}, {"role": "system", "content": "Answer in French."}]
+    request = read_request({"messages": talk, "message": "Hi"}, protocol="standard")
+    assert request["messages"] == talk

@@ -294,3 +294,19 @@ def test_call_of_a_custom_tool_is_read_with_its_input() -> None:
     assert request["messages"][1]["tool_calls"] == [
         {"id": "c1", "name": "sql", "arguments": {"input": "select 1"}}
     ]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [{"role": "assistant", "content": "It is"}, {"role": "system", "content": "Answer in French."}],
+)
+def test_question_before_another_message_is_written_once(last: dict[str, Any]) -> None:
+    request = read_request({"messages": [{"role": "user", "content": "Hi"}, last]}, protocol="openai-chat")
+    (written,) = write_request(request, dialect="openai-chat")
+    assert written["body"]["messages"] == [{"role": "user", "content": "Hi"}, last]
+
+
+def test_message_of_a_client_after_an_equal_question_is_a_new_one() -> None:
+    talk = [{"role": "user", "content": "Yes"}, {"role": "assistant", "content": "Sure?"}]
+    request = read_request({"messages": talk, "message": "Yes"}, protocol="standard")
+    assert request["messages"] == [*talk, {"role": "user", "content": "Yes"}]

@@ -5,6 +5,7 @@ Source: the dialect-file contract, sections 6 and 7.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from streamweir.codec.base import Encoder
@@ -23,6 +24,7 @@ __all__ = ["WRITE_FRAMINGS", "WRITE_KEYS", "compile_encoder"]
 WRITE_KEYS: Final = ("framing", "media_type", "data_prefix", "heartbeat", "replaces", "rules")
 WRITE_FRAMINGS: Final = ("sse", "ndjson", "lines")
 _PREFIXES: Final = ("data: ", "data:")
+_MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+ *(?:;[ -~]*)?", re.ASCII)
 _SWITCH: Final = ("on", "off")
 
 
@@ -84,10 +86,19 @@ def _encoder(
         "replaces": inherited.replaces if replaces is None else replaces,
         "sse_prefix": inherited.sse_prefix if prefix is None else prefix.encode(),
         "heartbeats": inherited.heartbeats if heartbeats is None else heartbeats,
-        "media_type": write.text("media_type") or inherited.media_type,
+        "media_type": _media_type(write) or inherited.media_type,
         "option_values": options.texts(inherited.option_values),
     }
     return type("MappedEncoder", (MappedEncoder,), attributes)
+
+
+def _media_type(write: Section) -> str | None:
+    """Return the media type, which is sent as a header; None if the key is absent or its value is wrong."""
+    value = write.text("media_type")
+    if value is None or _MEDIA_TYPE.fullmatch(value):
+        return value
+    write.wrong("media_type", "must be a media type such as text/plain; charset=utf-8", value)
+    return None
 
 
 def _framings(section: Section, write: Section, base: type[Encoder] | None) -> tuple[str, ...]:
