@@ -265,7 +265,7 @@ class RelayExchange:
             if self._key is not None and response.status == _SWITCHING:
                 self.tunnel = open_tunnel(service, response, self._scope, self._connection, self._record)
                 return None
-            if service.may_be_agent_stream(request.method, response):
+            if self._key is None and service.may_be_agent_stream(request.method, response):
                 self.watch.headers_read()
                 judgement = await judge(
                     response,

@@ -289,6 +289,32 @@ async def test_refused_handshake_goes_through_and_closes_without_a_next_request(
     assert data.endswith(b"not here")
 
 
+@pytest.mark.parametrize("status", ["200 OK", "204 No Content", "302 Found", "304 Not Modified"])
+async def test_handshake_answered_without_an_error_gets_that_answer(status: str) -> None:
+    body = b"" if status.startswith(("204", "304")) else b"a page"
+    page = answer(body, "Location: /login", "Set-Cookie: a=1", status=status)
+    async with upstream(page) as server, gateway(relaying(server.url + "/chat")) as gate:
+        reader, writer = await asyncio.open_connection(*gate.address)
+        writer.write(handshake())
+        data = await asyncio.wait_for(reader.read(-1), PATIENCE)
+        writer.close()
+    head, _, rest = data.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 " + status[:3].encode())
+    assert {b"location: /login", b"set-cookie: a=1", b"connection: close"} <= {*head.lower().split(b"\r\n")}
+    assert rest == body
+
+
+async def test_handshake_answered_with_a_stream_gets_its_bytes_unchanged() -> None:
+    body = b'data: {"type": "token", "content": "a"}\n\ndata: {"type": "done"}\n\n'
+    stream = answer(body, "Content-Type: text/event-stream")
+    async with upstream(stream) as server, gateway(relaying(server.url + "/chat")) as gate:
+        reader, writer = await asyncio.open_connection(*gate.address)
+        writer.write(handshake())
+        data = await asyncio.wait_for(reader.read(-1), PATIENCE)
+        writer.close()
+    assert data.partition(b"\r\n\r\n")[2] == body
+
+
 @pytest.mark.parametrize(
     "reply",
     [

@@ -23,6 +23,7 @@ __all__ = ["Handshake", "handshake_for", "handshake_headers", "relayed_handshake
 _GUID: Final = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
 _SWITCHING: Final = 101
+_ANSWERS: Final = 200
 _ERRORS: Final = 400
 _OF_A_BODY: Final = frozenset({b"content-type", b"content-length", b"accept"})
 _OF_A_HANDSHAKE: Final = re.compile(rb"(?i)sec-websocket-.*")
@@ -51,7 +52,8 @@ class Handshake:
     Args:
         head: the head of the request.
         key: the `Sec-WebSocket-Key` of the request.
-        subprotocols: the response may choose one of these, and no extension; None: no restriction.
+        subprotocols: the response may choose one of these, and no extension; None: the handshake is a
+            client's own, whose upstream may choose anything and may refuse with any status.
     """
 
     def __init__(self, head: bytes, key: bytes, subprotocols: tuple[str, ...] | None) -> None:
@@ -60,6 +62,7 @@ class Handshake:
         self.refusal: ResponseParser | None = None
         self._accept = _accept_value(key)
         self._subprotocols = subprotocols
+        self._lowest_refusal = _ANSWERS if subprotocols is None else _ERRORS
         self._data = b""
 
     def feed(self, data: bytes) -> bytes:
@@ -79,7 +82,7 @@ class Handshake:
                 self._check(parser.headers)
                 self.switched = Switched(parser.headers, self._data)
                 return b""
-            if parser.failure is not None or (parser.status and parser.status < _ERRORS):
+            if parser.failure is not None or (parser.status and parser.status < self._lowest_refusal):
                 raise InvalidResponse("the answer to a handshake is neither a 101 nor a refusal")
             if parser.status:
                 self.refusal = parser
