@@ -55,19 +55,21 @@ class RowMaker:
         return row
 
     def without_stream(self, row_id: str, record: RequestRecord) -> PackedRow:
-        """Return the row of a request that never became a stream: it was refused, or answered by the whole
-        result of a stored run or a kept response. It has no capture.
+        """Return the row of a request that never became a stream: it was refused, its client left, or it was
+        answered by the whole result of a stored run or a kept response. It has no capture.
         """
         began = round((record.began + clock_shift()) * 1000)
         endpoint, attempts = record.endpoint or record.run_endpoint, record.attempts or 0
-        state: State = "ended" if record.reads_whole else "refused"
+        state: State = "ended" if record.reads_whole or record.code is None else "refused"
         row = PackedRow(
             *(began, endpoint, None, None, record.duration_ms, record.reason),
             *(row_id, state, attempts, *_RECORDED(record)),
         )
         row.bytes_in = 0
-        if state == "refused":
+        if not record.reads_whole:
             row.events = 0
+            if state == "ended":  # the client left, so nothing was sent
+                row.bytes_out = 0
         row.hint = None if record.hint is None else shown_hint(record.hint, self._secrets)
         return row
 

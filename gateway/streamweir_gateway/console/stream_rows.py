@@ -173,7 +173,7 @@ class StreamRows:
             recorder.end()
             self._unsettled.append(recorder)
             self._unsettled_bytes += recorder.held if recorder.mask is None else recorder.size
-        elif record.reads_whole or _was_refused(record):
+        elif record.reads_whole or _was_refused(record) or _was_left(record):
             self._settle()
             self._ended.append(self._maker.without_stream(next(self._ids), record))
         else:
@@ -306,6 +306,14 @@ class StreamRows:
                     self._masking.discard(capture.mask)
             if is_for_bytes:
                 self._gone.append(capture.row_id)
+
+
+def _was_left(record: RequestRecord) -> bool:
+    """Return whether the client of a request without a recorder left before an upstream was asked.
+
+    The dialect of a relayed request is unknown.
+    """
+    return record.reason == "client_gone" and record.speaks is not None
 
 
 def _was_refused(record: RequestRecord) -> bool:

@@ -119,6 +119,24 @@ async def test_refused_requests_have_rows_with_their_codes(tmp_path: Path) -> No
         assert len(await console.rows()) == 3
 
 
+async def test_client_that_leaves_before_the_end_of_its_request_has_a_row(tmp_path: Path) -> None:
+    async with (
+        upstream(WHOLE) as backend,
+        console_of(tmp_path, endpoints=endpoint(backend.url)) as console,
+    ):
+        async with client(console.running.at) as leaving:
+            leaving.writer.write(
+                b"POST /chat HTTP/1.1\r\nHost: here\r\nX-Request-Id: left\r\nContent-Length: 9\r\n\r\n{"
+            )
+            await leaving.writer.drain()
+        row = await console.row(request_id="left")
+        assert (row["state"], row["reason"], row["code"]) == ("ended", "client_gone", None)
+        assert (row["endpoint"], row["attempts"], row["capture"]) == ("/chat", 0, "none")
+        assert (row["events"], row["bytes_in"], row["bytes_out"]) == (0, 0, 0)
+        line = await line_of(console, "left")
+        assert (line["reason"], line.get("status")) == (row["reason"], row["status"])
+
+
 async def test_bytes_of_an_answer_with_an_error_status_are_counted(tmp_path: Path) -> None:
     body = b'{"error": {"message": "' + b"x" * 900 + b'"}}'
     answer = b"HTTP/1.1 500 Broken\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
