@@ -240,6 +240,23 @@ def test_usual_short_answer_needs_no_decoding(
         assert b"".join(outcome(name, cut)[0]) == b"".join(expected[0])
 
 
+@pytest.mark.parametrize("role", [b"", b'"role":"assistant",'])
+@pytest.mark.parametrize("padding", [b"", b',"obfuscation":"ab%d"'])
+def test_answer_that_begins_with_a_text_needs_no_decoding(
+    role: bytes, padding: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunk = b'data: {"id":"c","object":"chat.completion.chunk","created":7,"model":"m",' + (
+        b'"choices":[{"index":0,"delta":{%b"content":"word%d \\"\xc3\xa4"},"finish_reason":null}]%b}\n\n'
+    )
+    pieces = [chunk % (role, at, padding.replace(b"%d", b"%d" % at)) for at in range(40)]
+    body = b"".join(pieces)
+    with decoded("openai-chat"):
+        expected = outcome("openai-chat", [body])
+    monkeypatch.setattr(FORMED["openai-chat"], "decode", None)
+    assert outcome("openai-chat", [body]) == expected
+    assert b"".join(outcome("openai-chat", pieces)[0]) == expected[0][0]
+
+
 @pytest.mark.parametrize("text", ["all", 'a "quoted" \u54c8\n', "long " * 200])
 def test_usual_whole_answer_and_its_mark_need_no_decoding(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = b'data: {"type":"final_answer","content":%b}\n\n' % json.dumps(text, ensure_ascii=False).encode()

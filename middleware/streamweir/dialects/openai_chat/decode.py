@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from streamweir.codec.base import Decoder
-from streamweir.codec.block_forms import BlockForms
+from streamweir.codec.block_forms import BlockForms, text_in
 from streamweir.codec.coerce import custom
 from streamweir.codec.families.openai_chunks import is_completion
 from streamweir.codec.families.plain_chunks import PlainChunk
@@ -33,8 +33,6 @@ _AFTER_DELTA: Final = (
 
 _CANCELLED: Final = "cancelled"
 """The code of an error that means that the run was stopped on request."""
-
-_BEGIN: Final = PlainChunk("", None)
 
 
 class OpenAIChatDecoder(Decoder):
@@ -69,7 +67,9 @@ class OpenAIChatDecoder(Decoder):
             '{"id":<id=word>,"object":"chat.completion.chunk","created":<number>,"model":<model=word>',
             ',"service_tier":<string_or_null>?',
             ',"system_fingerprint":<fingerprint=word_or_null>?',
-            ',"choices":[{"index":0,"delta":{"role":"assistant","content":""',
+            ',"choices":[{"index":0,"delta":{',
+            '"role":"assistant",?',
+            '"content":<text=text>',
             ',"refusal":null?',
             "}",
             *_AFTER_DELTA,
@@ -129,11 +129,14 @@ class OpenAIChatDecoder(Decoder):
         """Return the events of a usual chunk; None if it belongs to more than a plain answer."""
         kind, chunks = found.lastgroup, self._chunks
         if kind == "begin":
-            message_id, model, fingerprint = found.group("id", "model", "fingerprint")
+            message_id, model, fingerprint, written = found.group("id", "model", "fingerprint", "text")
+            text = text_in(written) if written else ""
+            if text is None or (text and self._begun):
+                return None  # later texts are read by their surroundings
             message = {"id": message_id.decode(), "model": model.decode()}
             if fingerprint:
                 message["system_fingerprint"] = fingerprint.decode()
-            events = chunks.take_plain(message, _BEGIN)
+            events = chunks.take_plain(message, PlainChunk(text, None))
         elif chunks.plain_piece is None and not chunks.complete:
             return None
         elif kind == "finish":

@@ -19,7 +19,7 @@ import msgspec
 
 from streamweir.codec.base import Decoder
 from streamweir.codec.block_forms import BLOCK_END, BlockForms
-from streamweir.codec.message_template import TextFields
+from streamweir.codec.message_template import Piece, TextFields, are_alike
 from streamweir.events import Content, SessionEnd
 from streamweir.framing import Frame, SniffingParser
 from streamweir.translation.items import FrameItems, TextRun
@@ -120,6 +120,7 @@ def read_formed(
     while found is not None:
         events = decoder.read_block(found)
         if events is None:
+            found = None
             break
         stop = found.end()
         if events:
@@ -141,9 +142,24 @@ def read_formed(
     around = None
     if run is not None:
         around, texts, stop = run
-        items.append(([TextRun(around.template.event, texts)], None))
+        items.append(([_run_of(around.template.event, texts, items)], None))
     parser.note_sse_blocks()
     return FormedBlocks(items if begun is None else [*begun.items, *items], stop, around)
+
+
+def _run_of(piece: Piece, texts: list[str], items: list[FrameItems]) -> TextRun:
+    """Return the run of the texts behind `items`; a text at the end of these is moved into it.
+
+    Args:
+        piece: the event of the texts.
+        texts: the texts.
+        items: the items of the blocks before them.
+    """
+    last = items[-1][0][-1] if items else None
+    if type(last) is Content and are_alike(piece, last):
+        items[-1] = items[-1][0][:-1], None
+        texts = [last.content, *texts]
+    return TextRun(piece, texts)
 
 
 @lru_cache(maxsize=32)
