@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final, Literal
 
 from streamweir.codec.client_names import NO_NAMES, ClientNames
 from streamweir.codec.failed_request import FailedRequest
-from streamweir.codec.frame_template import FrameTemplate, Number
+from streamweir.codec.frame_template import Number
 from streamweir.codec.option_values import NO_OPTIONS, Options, chosen_value
 from streamweir.codec.own_methods import defines_methods
-from streamweir.codec.stamped_template import StampedTemplate
+from streamweir.codec.stamped_template import StampedTemplate, StampedThoughts
 from streamweir.events import Content, Event, Stamp, Thinking
 from streamweir.framing import Frame
 from streamweir.options.limits import EVENT_BYTES
@@ -159,11 +159,9 @@ class Encoder:
         del event, stamp
         return None
 
-    def thought_template(self, event: Thinking, stamp: Stamp) -> FrameTemplate | None:
-        """Return the template of thoughts like `event` that differ in their text and their `message_id`.
-
-        Its numbers are those of `template_numbers`; the place of the id has the key `MESSAGE_ID`. None if
-        such thoughts have to be written one by one.
+    def thought_template(self, event: Thinking, stamp: Stamp) -> StampedThoughts | None:
+        """Return the template of thoughts like `event` that differ in their text and their `message_id`; None
+        if such thoughts have to be written one by one.
         """
         del event, stamp
         return None

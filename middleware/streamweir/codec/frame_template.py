@@ -22,15 +22,12 @@ from streamweir.codec.decimals import decimals
 from streamweir.codec.text_json import text_json, text_lines
 from streamweir.jsontext import write_json
 
-__all__ = ["MESSAGE_ID", "POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number", "later_numbers"]
+__all__ = ["POSITION", "SAMPLE_SIZE", "FrameTemplate", "Number", "later_numbers"]
 
 SAMPLE_SIZE: Final = 3
 """For this number of texts or fewer, it takes longer to find the template than the template saves."""
 
 _NUL: Final = b"\0"
-
-MESSAGE_ID: Final = "\0message_id"
-"""The key of the id of a message, in the template of thoughts that are messages of their own."""
 
 Number = tuple[int, int]
 """A number in the frame of a text, and the difference to this number in the frame of the next text."""
@@ -98,21 +95,9 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
         lines = text_lines(texts)
         for key in self._keys:
             if key is not None and numbers[key][1]:
-                return self._joined(lines.split(b"\n"), numbers, [])
+                return self._joined(lines.split(b"\n"), numbers)
         begin, end = self._around or self._edges(numbers)
         return b"".join((begin, lines.replace(b"\n", end + begin), end))
-
-    def write_thoughts(
-        self, texts: Sequence[str], ids: Sequence[str], numbers: Mapping[str, Number]
-    ) -> bytes:
-        """Return the frames of texts that are messages of their own; see `write`.
-
-        Args:
-            texts: the text of each frame.
-            ids: the id of the message of each frame.
-            numbers: the numbers of the first frame.
-        """
-        return self._joined(text_lines(texts).split(b"\n"), numbers, text_lines(ids).split(b"\n"))
 
     def _edges(self, numbers: Mapping[str, Number]) -> tuple[bytes, bytes]:
         """Return the bytes of a frame before and after its text."""
@@ -122,13 +107,13 @@ class FrameTemplate(msgspec.Struct, eq=False, gc=False):
             self._around = begin, end
         return begin, end
 
-    def _joined(self, texts: list[bytes], numbers: Mapping[str, Number], ids: list[bytes]) -> bytes:
-        """Return frames that differ in their numbers, too; `texts` and the ids of messages are JSON."""
+    def _joined(self, texts: list[bytes], numbers: Mapping[str, Number]) -> bytes:
+        """Return frames that differ in their numbers, too; `texts` are JSON."""
         if not self._several:  # JSON text holds no NUL
             places = self._template.replace(b"%%", _NUL).replace(b"%d", b"%b")
             self._several = places.replace(_NUL, b"%%")
         count = len(texts)
-        changing: dict[str | None, list[bytes]] = {None: texts, MESSAGE_ID: ids}
+        changing: dict[str | None, list[bytes]] = {None: texts}
         columns: list[list[bytes]] = []
         equal: list[bytes] = []
         """The values that all frames share; the place of any other value is marked."""

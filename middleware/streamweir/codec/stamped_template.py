@@ -20,7 +20,7 @@ from streamweir.codec.text_json import text_json, text_lines
 from streamweir.events import Stamp
 from streamweir.jsontext import write_json
 
-__all__ = ["LONG_TEXT", "StampedTemplate"]
+__all__ = ["LONG_TEXT", "StampedTemplate", "StampedThoughts"]
 
 LONG_TEXT: Final = 256 << 10
 """The least characters of a text that is written in pieces."""
@@ -98,3 +98,40 @@ class StampedTemplate:
             block.write(memoryview(write_json(text[at : at + _PIECE]))[1:-1])
         block.write(end)
         return block.getvalue()
+
+
+class StampedThoughts:
+    """The block of a thought that is a message of its own: that of a text, with a place for the id behind
+    the sequence number.
+
+    Args:
+        begin: the bytes between the id of the block and the text.
+        before_time: the bytes between the text and the time.
+        before_sequence: the bytes between the time and the sequence number.
+        before_id: the bytes between the sequence number and the id of the message.
+        end: the bytes behind the id of the message.
+    """
+
+    __slots__ = ("_before_id", "_before_sequence", "_before_time", "_begin", "_end")
+
+    def __init__(
+        self, begin: bytes, before_time: bytes, before_sequence: bytes, before_id: bytes, end: bytes
+    ) -> None:
+        self._begin = begin
+        self._before_time = before_time
+        self._before_sequence = before_sequence
+        self._before_id = before_id
+        self._end = end
+
+    def write(self, texts: Sequence[str], ids: Sequence[str], stamp: Stamp) -> bytes:
+        """Return the blocks of texts with the ids of their messages; their numbers are those of
+        `StampedTemplate.write`.
+        """
+        behind = self._before_time + decimal(stamp.timestamp) + self._before_sequence
+        blocks = [self._end + b"id: ", b"", self._begin, b"", behind, b"", self._before_id, b""] * len(texts)
+        blocks[1::8] = blocks[5::8] = decimals(stamp.sequence, 1, len(texts))
+        blocks[3::8] = text_lines(texts).split(b"\n")
+        blocks[7::8] = text_lines(ids).split(b"\n")
+        blocks[0] = b"id: "
+        blocks.append(self._end)
+        return b"".join(blocks)

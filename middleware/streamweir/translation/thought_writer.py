@@ -23,11 +23,10 @@ class ThoughtWriter(StreamWriter):
         """
         own = self._own(stamp) if self.added else stamp
         template = self._encoder.thought_template(run.event, own) if self._writes_blocks else None
-        numbers = self._encoder.template_numbers(run.event, run.texts, own)
-        if template is None or numbers is None:
+        if template is None:
             return False
         self._template, self._may_fail_whole = None, False
-        self._out.append(template.write_thoughts(run.texts, run.ids, numbers))
+        self._out.append(template.write(run.texts, run.ids, own))
         return True
 
 

@@ -240,7 +240,5 @@ def test_thoughts_are_written_as_by_the_encoder(
         assert "duration_ms" in meta or "private" in meta or "run_id" in meta
         return
     ids, texts = zip(*thoughts, strict=True)
-    numbers = encoder.template_numbers(events[0], texts, stamps[0])
-    assert numbers is not None
     blocks = [encoder.sse_block(event, stamp) for event, stamp in zip(events, stamps, strict=True)]
-    assert template.write_thoughts(texts, ids, numbers) == b"".join(block for block in blocks if block)
+    assert template.write(texts, ids, stamps[0]) == b"".join(block for block in blocks if block)

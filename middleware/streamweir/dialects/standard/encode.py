@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 from streamweir.codec.base import Encoder
 from streamweir.codec.completion import COMPLETION
 from streamweir.codec.decimals import decimal
-from streamweir.codec.frame_template import MESSAGE_ID, FrameTemplate, Number
+from streamweir.codec.frame_template import Number
 from streamweir.codec.opaque_values import OPAQUE_OPTION
-from streamweir.codec.stamped_template import StampedTemplate
+from streamweir.codec.stamped_template import StampedTemplate, StampedThoughts
 from streamweir.codec.text_json import text_json
 from streamweir.dialects.standard.encode_first_version import in_first_version
 from streamweir.events import (
@@ -59,13 +59,6 @@ _PLAIN_BEGIN: Final = _TEXT_BEGIN % _STARTS[Content]
 """The bytes between the id of a block and its text: of any text, and of a text without other data."""
 _BEFORE_TIME: Final = b'%b},"metadata":{"request_id":%b,"timestamp":'
 _BEFORE_SEQUENCE: Final = b',"sequence":'
-_THOUGHT: Final = (
-    b'id: %%d\ndata: %b{"content":%%b%b},"metadata":{"request_id":%b,"timestamp":%%d,"sequence":%%d%b\n\n'
-)
-_THOUGHT_VALUES: Final = ("sequence", None, "timestamp", "sequence", MESSAGE_ID)
-"""The values that change in the block of a thought that is a message of its own, in their order; None is the
-text.
-"""
 _MARK: Final = "\0id"
 """The text that replaces the id of a message in metadata; it shows the place of the id."""
 _WRITTEN_MARK: Final = write_json(_MARK)
@@ -111,7 +104,7 @@ class StandardEncoder(Encoder):
     _text_meta: Meta | None = None
     _thought: Thinking | None = None
     """The latest event given to `thought_template`; `_thoughts` is its template for `_thought_id`."""
-    _thoughts: FrameTemplate | None = None
+    _thoughts: StampedThoughts | None = None
     _thought_id = b""
 
     def encode(self, event: Event, stamp: Stamp) -> Iterable[Frame]:
@@ -170,7 +163,7 @@ class StandardEncoder(Encoder):
         begin = _TEXT_BEGIN % _STARTS[type(event)]
         return StampedTemplate(begin, _BEFORE_TIME % (fields, written_id), _BEFORE_SEQUENCE, end)
 
-    def thought_template(self, event: Thinking, stamp: Stamp) -> FrameTemplate | None:
+    def thought_template(self, event: Thinking, stamp: Stamp) -> StampedThoughts | None:
         """Return the template of a thought: that of a text, with the id in the metadata of the upstream."""
         meta = event.meta
         if self.options or not meta or not _OWN_PLACES.isdisjoint(meta):
@@ -178,13 +171,15 @@ class StandardEncoder(Encoder):
         written_id = self._written_id(stamp)
         if self._thought is event and self._thought_id is written_id:
             return self._thoughts
-        metadata = write_json({**meta, "message_id": _MARK})[1:].replace(b"%", b"%%")
+        metadata = write_json({**meta, "message_id": _MARK})[1:]
         if metadata.count(_WRITTEN_MARK) != 1:
             return None
-        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) : -1].replace(b"%", b"%%")
-        end = b",%b}" % metadata.replace(_WRITTEN_MARK, b"%b")
-        template = _THOUGHT % (_STARTS[Thinking], fields, written_id.replace(b"%", b"%%"), end)
-        self._thoughts = FrameTemplate(template, _THOUGHT_VALUES)
+        before_id, _, end = metadata.partition(_WRITTEN_MARK)
+        fields = write_json(wire_data(event.with_text("")))[len(_EMPTY_TEXT) : -1]
+        before_time = _BEFORE_TIME % (fields, written_id)
+        self._thoughts = StampedThoughts(
+            _TEXT_BEGIN % _STARTS[Thinking], before_time, _BEFORE_SEQUENCE, b"," + before_id, end + b"}\n\n"
+        )
         self._thought, self._thought_id = event, written_id
         return self._thoughts
 
