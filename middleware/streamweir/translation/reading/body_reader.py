@@ -131,16 +131,14 @@ class BodyReader:
             LimitExceeded: in the iteration: an event is larger than allowed, after all before it.
             NotTheDialect: in the iteration: the body is not of the dialect.
         """
-        may_have_form = self.usual is not None or self._frames.forms is not None
-        if may_have_form and (begun := self._read_formed(data)) is not None:
+        if (self.usual or self._frames.forms) and (begun := self._read_formed(data)) is not None:
             return begun
         decoder, is_tried = self._frames.decoder, self.around is not None
         before = b"" if self.next_around is None else self.next_around.before
         may_go_on = before and (self.unread or data.startswith(before) or data.count(before) >= _SEVERAL)
         is_short = len(data) < _SHORT and not (may_go_on or may_begin_thought(data, self._frames.templates))
         self.around = self.next_around = None
-        if self.unread:
-            data, self.unread = self.unread + data, b""
+        data, self.unread = self.unread + data, b""
         if is_short or decoder is None or len(data) > self._limit:
             return self._read_frames(data)
         return self._read_blocks(data, is_tried=is_tried)
@@ -188,9 +186,11 @@ class BodyReader:
             self._only_frame = only_frame = self.parser.finder_of_only_frame
         if only_frame is None or (around is None and self.next_around is not None):
             return None
+        if may_begin_thought(data, self._frames.templates):
+            is_tried = around is not None or len(data) > self._limit
+            return None if is_tried else self._thoughts.read_begin(data, self.parser, self.read)
         is_formed = forms is not None and len(data) <= forms.longest and has_form(data, self._frames, forms)
-        is_thought = may_begin_thought(data, self._frames.templates)
-        if is_formed or is_thought or (frame := only_frame(data)) is None:
+        if is_formed or (frame := only_frame(data)) is None:
             return None
         return self._read_alone(frame, data, around)
 

@@ -7,13 +7,15 @@ data: {"result":{"status":{"state":"working","message":{"messageId":"m-1","parts
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Final
 
 from streamweir.codec.current_template import MessageTemplates
 from streamweir.codec.thought_template import ThoughtTemplate
 from streamweir.framing import SniffingParser
 from streamweir.framing.event_names import name_of
-from streamweir.translation.items import ThoughtRun
+from streamweir.translation.items import FrameItems, ThoughtRun
 from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.separator import Separator
 
@@ -45,6 +47,25 @@ class ThoughtReader:
         if thoughts is None or not self._frames.is_under_way or parser.keeps_raw or parser.framing != "sse":
             return None
         return thoughts.current or thoughts.learn()
+
+    def read_begin(
+        self, data: bytes, parser: SniffingParser, read_rest: Callable[[bytes], Iterable[FrameItems]]
+    ) -> Iterable[FrameItems] | None:
+        """Read the thoughts at the beginning of a read; return None if it begins otherwise.
+
+        Args:
+            data: the read.
+            parser: the parser of the body.
+            read_rest: reads the bytes behind the thoughts; it is called once these have been taken.
+        """
+        template = self.template_for(parser)
+        run, stop = (None, 0) if template is None else self.read(template, data, 0, parser)
+        if run is None:
+            return None
+        begun: Sequence[FrameItems] = (([run], None),)
+        if stop == len(data):
+            return begun
+        return chain(begun, chain.from_iterable(map(read_rest, (data[stop:],))))
 
     def read(
         self, template: ThoughtTemplate, data: bytes, begin: int, parser: SniffingParser
