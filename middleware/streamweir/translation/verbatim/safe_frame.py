@@ -96,8 +96,27 @@ class FrameSanitizer:
         """
         raw = valid_utf8(frame.raw or b"")
         self.found_safe = False
-        if not frame.data or (_is_plain(items[0], frame.data) if len(items) == 1 else frame.data == DONE):
+        only = items[0] if len(items) == 1 else None
+        if type(only) in _FREE:
+            data = self._alone(only, frame.data)  # type: ignore[arg-type]
+        elif not frame.data or (frame.data == DONE if only is None else _is_plain(only, frame.data)):
             return raw
+        else:
+            data = self._beside_others(items, frame.data)
+        return raw if data is None else with_data(raw, data, cast("LineFraming", framing))
+
+    def _alone(self, event: Event, data: bytes) -> bytes | None:
+        """Return the data of the frame of one event that is free to have a field called `error`; None if
+        nothing has to be changed.
+        """
+        clean = self._errors.process(event)
+        self.found_safe = clean is None
+        if clean is None:
+            return None
+        return SafeFrame((event,), (*clean,), is_code=self._errors.is_code).rewritten(data)
+
+    def _beside_others(self, items: Sequence[StreamItem], data: bytes) -> bytes | None:
+        """Return the data of the frame of several events, or of one of another kind; see `_alone`."""
         failures: list[Event] = []
         safe: list[Event] = []
         others: list[Event] = []
@@ -112,17 +131,15 @@ class FrameSanitizer:
             else:
                 others.append(item)
         self.found_safe = len(others) == len(items) == 1 and type(others[0]) not in _OF_RUN
-        data = None
         if self.found_safe:  # one event, which is no end
-            if type(others[0]) not in _FREE:
-                data = without_failures(frame.data, is_code=self._is_code)
-        elif failures:
-            data = SafeFrame(failures, safe, others, is_code=self._errors.is_code).rewritten(frame.data)
-        elif any(map(_is_bad_end, others)):
-            data = self._looked_through(frame.data, others)
-        elif not any(map(_is_free, others)):
-            data = without_failures(frame.data, is_code=self._is_code, is_unread=not items)
-        return raw if data is None else with_data(raw, data, cast("LineFraming", framing))
+            return without_failures(data, is_code=self._is_code)
+        if failures:
+            return SafeFrame(failures, safe, others, is_code=self._errors.is_code).rewritten(data)
+        if any(map(_is_bad_end, others)):
+            return self._looked_through(data, others)
+        if any(map(_is_free, others)):
+            return None
+        return without_failures(data, is_code=self._is_code, is_unread=not items)
 
     def _is_code(self, text: str) -> bool:
         return self._errors.is_code(text)
