@@ -39,6 +39,7 @@ def read_copied(
         These texts and the blocks behind them; texts that come later are left to the parser.
     """
     decoder, forms, size = frames.decoder, frames.forms, len(data)
+    frames.forms = None  # later reads are left to the parser
     if begun is None or begun.stop == size or decoder is None or forms is None or "sse" not in parser.raw_in:
         return begun
     if size // SHORTEST_BLOCK * EMPTY_BYTES > frames.empty_left:
