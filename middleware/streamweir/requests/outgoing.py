@@ -144,8 +144,11 @@ class Outgoing(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def system(self) -> str:
-        """The system texts, separated by line ends."""
-        texts = [text_of_message(message) for message in self.messages if message["role"] == "system"]
+        """The system texts, separated by line ends; files among them are lost."""
+        found = [message for message in self.messages if message["role"] == "system"]
+        if any(map(files_of, found)):
+            self.lose("files")
+        texts = map(text_of_message, found)
         return "\n\n".join(filter(None, texts))
 
     # Fields

@@ -28,6 +28,8 @@ _FILES: Final = {"image": "image", "audio": "audio"}
 def _write(outgoing: Outgoing) -> Written:
     if outgoing.answers:
         return _answered(outgoing)
+    if outgoing.system:
+        outgoing.lose("system")
     body = {
         "user_id": outgoing.user or _USER,
         "stream": True,

@@ -5,12 +5,13 @@ Source: google-adk 2.13 (`cli/adk_web_server.py`, `RunAgentRequest`); the reques
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
-from streamweir.requests.canonical import Answer
+from streamweir.requests.canonical import Answer, Part
 from streamweir.requests.decisions import CONFIRMATION, confirms, refuses
 from streamweir.requests.media import media_type_of
-from streamweir.requests.messages import text_of_message, tool_results
+from streamweir.requests.messages import files_of, text_of_message, tool_results
 from streamweir.requests.outgoing import Outgoing
 from streamweir.requests.sides import RequestWriter
 from streamweir.requests.written import Written, path_segment, without_absent
@@ -56,15 +57,30 @@ def _parts(outgoing: Outgoing) -> list[dict[str, Any]]:
             for message in outgoing.messages
             for call in message.get("tool_calls", [])
         }
-        return [
+        responses = [
             _response(tool_id := result.get("tool_call_id", ""), names.get(tool_id, "tool"), result)
             for result in results
         ]
-    files = [
-        {"inlineData": {"mimeType": media_type_of(part), "data": part["base64"]}}
-        for part in outgoing.files("bytes")
-    ]
-    return [{"text": outgoing.text}, *files]
+        return [*responses, *_beside_results(outgoing)]
+    return [{"text": outgoing.text}, *map(_inline, outgoing.files("bytes"))]
+
+
+def _beside_results(outgoing: Outgoing) -> Iterator[dict[str, Any]]:
+    """Yield the user's texts and all files after the assistant's last message, beside results of tools."""
+    if any(message["role"] == "system" for message in outgoing.messages):
+        outgoing.lose("system")
+    for message in outgoing.new_messages:
+        if message["role"] == "user" and (text := text_of_message(message)):
+            yield {"text": text}
+        for file in files_of(message):
+            if "base64" in file:
+                yield _inline(file)
+            else:
+                outgoing.lose("files")
+
+
+def _inline(file: Part) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": media_type_of(file), "data": file["base64"]}}
 
 
 def _response(tool_id: str, name: str, result: Any) -> dict[str, Any]:
