@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -65,20 +65,21 @@ class Feed:
         pings_at = 0.0
         while True:
             now = time.monotonic()
-            data = self._news()
             if now >= pings_at:
-                data, pings_at = _PING + data, now + PING_SECONDS
-            await send({"type": "http.response.body", "body": data, "more_body": True})
+                pings_at = now + PING_SECONDS
+                await send({"type": "http.response.body", "body": _PING, "more_body": True})
+            for piece in self._news():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
             await asyncio.sleep(PAUSE_SECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, pings_at - time.monotonic())):
                     await self._viewer.news.wait()
 
-    def _news(self) -> bytes:
-        frames = [*self._viewers.frames(self._viewer, self._info)]
-        if self._lines is not None:
-            frames += [sse("line", line.rstrip(b"\n")) for line in self._lines.take()]
-        return b"".join(frames)
+    def _news(self) -> Iterator[bytes]:
+        """Yield all that the viewer has not been sent yet. Each piece is made when the one before is sent."""
+        yield from self._viewers.frames(self._viewer, self._info)
+        while self._lines is not None and (lines := self._lines.take()):
+            yield b"".join(sse("line", line.rstrip(b"\n")) for line in lines)
 
 
 async def send_events(answer: ExpectedAnswer, send: Send) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from typing import Final, Protocol
 
 from streamweir_gateway.console.capture_lines import CaptureLines
@@ -16,6 +17,8 @@ PULL_SECONDS: Final = 0.2
 """The seconds between two questions to the process that serves the stream."""
 MAX_BYTES: Final = 8 << 20
 """The most bytes of lines of one stream that are kept for viewers that start later or read slowly."""
+PIECE_BYTES: Final = 64 << 10
+"""The least bytes of lines that are sent in one piece. Only one piece waits in memory for a slow viewer."""
 
 Pull = Callable[[int], Awaitable[CapturePayload | None]]
 """Returns the log from the entry with a given number on; None if the log is not kept.
@@ -99,12 +102,21 @@ class LineFollower:
         news.set()
 
     def take(self) -> list[bytes]:
-        """Return the lines since the last call. Lines that this viewer was too slow to take are left out."""
+        """Return the next lines, about `PIECE_BYTES` of them; an empty list if there are no more.
+
+        Lines that this viewer was too slow to take are left out.
+        """
         capture = self._capture
-        start = max(self._next, capture.first)
-        skipped = start - capture.first
-        self._next = capture.first + len(capture.lines)
-        return [line for place, line in enumerate(capture.lines) if place >= skipped]
+        self._next = max(self._next, capture.first)
+        lines: list[bytes] = []
+        size = 0
+        for line in islice(capture.lines, self._next - capture.first, None):
+            lines.append(line)
+            size += len(line)
+            if size >= PIECE_BYTES:
+                break
+        self._next += len(lines)
+        return lines
 
     def close(self) -> None:
         """Stop following. The lines of a stream without followers are not made any more."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +25,8 @@ MAX_VIEWERS: Final = 200
 """The most viewers at a time. Further viewers are refused."""
 _MAX_FRAMES: Final = 256
 """The most encoded rows that are cached for all viewers."""
+_MOST_ROWS: Final = 64
+"""The most rows in one piece. Only one piece waits in memory for a viewer that does not read."""
 
 
 def sse(event: str, data: bytes, event_id: int | None = None) -> bytes:
@@ -111,12 +114,17 @@ class Viewers:
             viewer.news.set()
 
     def frames(self, viewer: Viewer, info: Callable[[], dict[str, Any]]) -> Iterator[bytes]:
-        """Yield SSE events with all changes that the viewer has not been sent yet."""
-        rows, viewer.rows = viewer.rows, {}
+        """Yield SSE events with all changes that the viewer has not been sent yet, several in one piece.
+
+        A row that changes while an earlier piece is being sent is yielded once, as it is in the end.
+        """
         viewer.news.clear()
-        for row_id in rows:
-            if (row := self._book.get(row_id)) is not None:
-                yield self._frame(row)
+        while viewer.rows:
+            row_ids = [*islice(viewer.rows, _MOST_ROWS)]
+            for row_id in row_ids:
+                del viewer.rows[row_id]
+            rows = map(self._book.get, row_ids)
+            yield b"".join(self._frame(row) for row in rows if row is not None)
         if viewer.has_plots:
             viewer.has_plots = False
             yield self._recent
