@@ -103,3 +103,10 @@ def test_part_of_a_new_conversation_is_sent_or_lost(dialect: str, name: str) -> 
 def test_new_part_of_a_known_conversation_is_sent_or_lost(dialect: str, name: str) -> None:
     for path in PATHS[dialect]:
         assert unsaid(dialect, path, NEW[name], THREAD) == []
+
+
+@pytest.mark.parametrize(("more", "lost"), [({}, []), ({"topic": "snow"}, ["inputs"])])
+def test_inputs_with_a_place_are_not_lost(more: dict[str, str], lost: list[str]) -> None:
+    body = {"message": "Hi", "inputs": {"appName": "shop", "userId": "u", **more}}
+    found = planned_request(body, protocol="standard", dialect="google-adk", path="/run_sse")
+    assert (found["requests"][-1]["body"]["appName"], found["lost"]) == ("shop", lost)

@@ -18,6 +18,9 @@ from streamweir.requests.written import Written, path_segment, without_absent
 
 __all__ = ["WRITER"]
 
+_NAMES: Final = frozenset({"appName", "userId"})
+"""The inputs that have a place."""
+
 _EXISTS: Final = {400: "exist", 409: "exist"}
 
 
@@ -26,6 +29,8 @@ def _write(outgoing: Outgoing) -> list[Written]:
     user = _name(outgoing, "userId") or outgoing.user or "user"
     if outgoing.answers and outgoing.thread_id is None:
         raise outgoing.cannot_answer()
+    if not _NAMES.issuperset(outgoing.inputs):
+        outgoing.lose("inputs")
     session = outgoing.thread_id or outgoing.new_id()
     place = (path_segment(app, "appName"), path_segment(user, "user"), path_segment(session, "thread_id"))
     base = outgoing.path.removesuffix("/").rpartition("/")[0]
@@ -108,5 +113,5 @@ def _answer(answer: Answer, outgoing: Outgoing) -> dict[str, Any]:
 
 
 WRITER: Final = RequestWriter(
-    _write, threads="client", takes=frozenset({"files", "state"}), needs=("appName",)
+    _write, threads="client", takes=frozenset({"files", "inputs", "state"}), needs=("appName",)
 )
