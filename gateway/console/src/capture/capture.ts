@@ -10,6 +10,8 @@ export class Capture {
   readonly groups = new Groups();
   readonly requests: Json[] = [];
   readonly attempts: Json[] = [];
+  /** The HTTP status that the client got; undefined: it got none. */
+  status: number | undefined;
   /** The line `end`; undefined: the stream runs, or the file broke off. */
   end: Json | undefined;
   /** Places of events before which others were left out. */
@@ -54,6 +56,9 @@ export class Capture {
         return this.#addMark(line);
       case "request":
         this.requests.push(line);
+        return;
+      case "response":
+        if (line.side === "client") this.status = asCount(line.status);
         return;
       case "attempt":
         this.attempts.push(line);

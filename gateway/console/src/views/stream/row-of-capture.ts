@@ -1,7 +1,7 @@
 // The row of a stream that is known from its capture alone.
 
 import type { Capture } from "../../capture/capture.js";
-import { asCount, asNumber, asText, type Json } from "../../capture/shapes.js";
+import { asCount, asText, isObject, type Json } from "../../capture/shapes.js";
 import type { Row, State } from "../../data/rows.js";
 
 export function rowOfCapture(capture: Capture): Row {
@@ -31,16 +31,16 @@ export function rowOfCapture(capture: Capture): Row {
     bytes_in: asCount(end?.bytes_in) ?? null,
     bytes_out: asCount(end?.bytes_out) ?? null,
     attempts: capture.attempts.length,
-    warnings: countOf(capture, "warning"),
+    warnings: capture.items.event.filter(({ line }) => isObject(line.event) && line.event.type === "warning").length,
     repairs: countOf(capture, "repair"),
     malformed: countOf(capture, "malformed"),
     lost: countOf(capture, "lossy"),
-    status: asNumber(end?.status) ?? null,
+    status: capture.status ?? null,
     reason: text(end, "reason"),
     code: text(end, "code"),
     hint: text(end, "hint"),
-    thread_id: text(meta, "thread_id"),
-    session_id: text(meta, "session_id"),
+    thread_id: lastId(capture, "thread_id"),
+    session_id: text(meta, "session_id") ?? lastId(capture, "session_id"),
     capture: capture.hasContent ? "content" : "metadata",
   };
 }
@@ -51,6 +51,16 @@ function stateOf({ end }: Capture): State {
 
 function countOf(capture: Capture, what: string): number {
   return capture.groups.all.reduce((sum, { marks }) => sum + marks.filter((mark) => mark.what === what).length, 0);
+}
+
+/** Returns an id in the metadata of the last event that has it. */
+function lastId({ items }: Capture, name: string): string | null {
+  for (let place = items.event.length - 1; place >= 0; place--) {
+    const event = items.event[place]?.line.event;
+    const id = isObject(event) && isObject(event.metadata) ? asText(event.metadata[name]) : undefined;
+    if (id !== undefined) return id;
+  }
+  return null;
 }
 
 function longestGap({ items }: Capture): number | null {
