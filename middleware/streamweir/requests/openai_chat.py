@@ -155,16 +155,16 @@ def _parts(content: Iterable[Part], outgoing: Outgoing) -> list[dict[str, Any]]:
 def _shown_parts(message: Message, parts: Iterable[Part], outgoing: Outgoing) -> Iterator[Part]:
     """Yield the texts, and the files if the message may hold them.
 
-    An empty text, which only carries an opaque value, is left out. A message of the assistant may hold no
-    files; those of a result are written behind it.
+    An empty text, which only carries an opaque value, is left out. Only the user's messages may hold files;
+    those of a result are written behind it, and all others are lost.
     """
     role = message["role"]
     for part in parts:
         if part["type"] in FILE_TYPES:
-            if role == "assistant":
-                outgoing.lose("files")
-            elif role != "tool":
+            if role == "user":
                 yield part
+            elif role != "tool":
+                outgoing.lose("files")
         elif part["type"] == "text" and part["text"]:
             yield {"type": "text", "text": part["text"]}
 

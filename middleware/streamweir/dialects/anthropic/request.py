@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.dialects.anthropic.request_mending import mend
+from streamweir.dialects.anthropic.request_sources import written_source
 from streamweir.opaque.seal import is_seal
 from streamweir.requests.answered_calls import answered_calls, without_continuation
 from streamweir.requests.call_arguments import arguments_object, made_call
@@ -19,7 +20,7 @@ from streamweir.requests.content import parts_of
 from streamweir.requests.errors import RequestError
 from streamweir.requests.fields import Fields
 from streamweir.requests.kept_message import kept_items
-from streamweir.requests.media import file_part, media_type_of, present_file
+from streamweir.requests.media import file_part, present_file
 from streamweir.requests.messages import files_of, made_message, result_content, text_of_message
 from streamweir.requests.opaque_values import holds_seal, native_text, sealed
 from streamweir.requests.outgoing import Outgoing
@@ -335,16 +336,10 @@ def _block(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
 
 
 def _file(part: Part, outgoing: Outgoing) -> Iterator[dict[str, Any]]:
-    if part["type"] in ("audio", "video"):
+    source = None if part["type"] in ("audio", "video") else written_source(part)
+    if source is None:
         outgoing.lose("files")
         return
-    source: dict[str, Any]
-    if "base64" in part:
-        source = {"type": "base64", "media_type": media_type_of(part), "data": part["base64"]}
-    elif "url" in part:
-        source = {"type": "url", "url": part["url"]}
-    else:
-        source = {"type": "file", "file_id": part.get("file_id", "")}
     kind = "image" if part["type"] == "image" else "document"
     yield without_absent(type=kind, source=source, title=part.get("name") if kind == "document" else None)
 

@@ -1,5 +1,6 @@
-"""Files in the result of a tool, and in a message of the assistant: none is lost unsaid."""
+"""Files where upstreams take some of them only: in results of tools, of other kinds, of other roles."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -140,3 +141,33 @@ def test_file_of_the_assistant_is_left_out_where_only_users_send_files(dialect: 
     assert PIXEL not in str(body)
     assert "Here it is." in str(body)
     assert lost == ["files"]
+
+
+def test_file_in_a_system_text_is_left_out_of_a_chat() -> None:
+    system = {"role": "system", "content": [{"type": "text", "text": "Be brief."}, IMAGE]}
+    body, lost = written([system, ASKED[0]], "openai-chat")
+    assert body["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert lost == ["files"]
+
+
+def document(media_type: str, data: bytes, kind: str = "file") -> list[dict[str, Any]]:
+    file = {"type": kind, "base64": base64.b64encode(data).decode(), "media_type": media_type}
+    return [{"role": "user", "content": [{"type": "text", "text": "Read."}, file]}]
+
+
+@pytest.mark.parametrize("media_type", ["text/plain; charset=utf-8", "text/csv", "application/json"])
+def test_anthropic_document_of_text_is_sent_as_text(media_type: str) -> None:
+    """The API takes the bytes of a PDF only."""
+    body, lost = written(document(media_type, "größe,1".encode()), "anthropic")
+    source = {"type": "text", "media_type": "text/plain", "data": "größe,1"}
+    assert body["messages"][0]["content"][1] == {"type": "document", "source": source}
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    ("media_type", "data", "kind"),
+    [("application/zip", b"PK", "file"), ("text/plain", b"\xff", "file"), ("image/bmp", b"BM", "image")],
+)
+def test_anthropic_file_that_the_api_refuses_is_lost(media_type: str, data: bytes, kind: str) -> None:
+    body, lost = written(document(media_type, data, kind), "anthropic")
+    assert (body["messages"][0]["content"], lost) == ("Read.", ["files"])
