@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from streamweir.codec.message_template import MessageTemplate
+from streamweir.codec.message_template import CountingTemplate, MessageTemplate
 from streamweir.translation.reading.counted_blocks import CountedBlocks
 from streamweir.translation.reading.separator import Separator
 from streamweir.translation.reading.surroundings import (
@@ -67,6 +67,7 @@ class ChangingSurroundings(TextReader):
         "_begin",
         "_counted",
         "_inner",
+        "_keeps_latest",
         "_latest",
         "_misses",
         "_note_id",
@@ -90,6 +91,7 @@ class ChangingSurroundings(TextReader):
         self._begin = begin
         self._notes_blocks = True
         """Set while `note` is needed: blocks have ids, or the next block may differ only in its text."""
+        self._keeps_latest = type(template) is CountingTemplate
         self._note_id: Callable[[bytes], None] | None = None
         first, *inner = template.constants
         if found := _WITH_ID.fullmatch(begin):
@@ -163,7 +165,8 @@ class ChangingSurroundings(TextReader):
         except (msgspec.MsgspecError, ValueError):
             texts = None
         if texts is not None:
-            self._note_last(data[data.rfind(self.end, 0, -len(self.end)) + len(self.end) :])
+            if self._notes_blocks or self._keeps_latest:
+                self._note_last(data[data.rfind(self.end, 0, -len(self.end)) + len(self.end) :])
             return texts
         blocks = self._separator.split(data[self._before_size : -self._after_size])
         if blocks is None:
@@ -173,9 +176,8 @@ class ChangingSurroundings(TextReader):
         texts = self._texts_between(joined, blocks, place, shared) if shared else None
         if texts is None:
             texts = self._texts_between(self._inner, blocks, place)
-        if texts is None:
-            return None
-        self._note_last(self.before + blocks[-1] + self._after)
+        if texts is not None and (self._notes_blocks or self._keeps_latest):
+            self._note_last(self.before + blocks[-1] + self._after)
         return texts
 
     def _texts_between(
@@ -193,7 +195,8 @@ class ChangingSurroundings(TextReader):
         texts_of, ids = columns.pop(place), columns.pop(0) if self._note_id is not None else ()
         try:
             texts = texts_in_lines(texts_of)
-            return texts if texts and _are_ids(ids) and _are_values([*columns, shared]) else None
+            are_ids = not ids or _are_ids(ids)
+            return texts if texts and are_ids and _are_values([*columns, shared]) else None
         except (msgspec.MsgspecError, ValueError):
             return None
 
