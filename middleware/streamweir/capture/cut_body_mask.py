@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from streamweir.capture.escaped_text import EscapedText
+from streamweir.capture.escaped_text import EscapedText, end_of_escape
 from streamweir.capture.masking import SHORTEST, SecretMask, joined_spans, masked_text
 from streamweir.capture.spread_text import Finders, SpreadTexts
 
@@ -55,6 +55,8 @@ class CutBodyMask:
         self._held_bytes = 0
         self._context = b""
         """The part of the first held line that has been returned already."""
+        self._is_context_masked = False
+        """Whether the last character of that part has been masked."""
         self._count = 0
         self._texts = SpreadTexts()
 
@@ -122,7 +124,8 @@ class CutBodyMask:
         elif goes_on or not is_last:
             likely = [span for begun in spread.begun if _letters(text, begun) >= SHORTEST for span in begun]
             spans = joined_spans([*spans, *likely]) if likely else spans
-        masked = masked_text(text, spans).encode("latin-1") if spans else None
+        spans_to_mask = self._spans_to_mask(text, spans) if spans else spans
+        masked = masked_text(text, spans_to_mask).encode("latin-1") if spans else None
         found: list[MaskedRead] = []
         position = len(self._context)
         for read in self._held[:count]:
@@ -136,7 +139,18 @@ class CutBodyMask:
         line = text.rfind("\n", 0, position) + 1
         self._texts.keep(line)
         self._context = text[line:position].encode("latin-1")[-_LONGEST_LINE:]
+        self._is_context_masked = any(start < position <= end for start, end in spans_to_mask)
         return found
+
+    def _spans_to_mask(self, text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the spans, without the rest of an escape whose beginning has been returned unmasked.
+
+        JSON with half an escape is no JSON.
+        """
+        if self._is_context_masked:
+            return spans
+        begin = end_of_escape(text, len(self._context))
+        return [(max(begin, start), end) for start, end in spans if end > begin]
 
     def _count_up_to(self, place: int, count: int) -> int:
         """Return how many of the first `count` held reads end at a place in context and reads, or before."""

@@ -13,11 +13,23 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = ["EscapedText"]
+__all__ = ["EscapedText", "end_of_escape"]
 
 _ESCAPE: Final = re.compile(r"\\{1,8}(?:u00([2-7][0-9A-Fa-f])|(/))")
 _BEGUN: Final = re.compile(r"\\{1,8}(?:u[0-9A-Fa-f]{0,3})?\Z")
 """An escape that is incomplete at the end of the text."""
+
+_WHOLE: Final = re.compile(r"\\{1,8}(?:u[0-9A-Fa-f]{4}|[^\\u])")
+_LONGEST: Final = 13
+
+
+def end_of_escape(text: str, place: int) -> int:
+    """Return the end of the JSON escape that `place` is within; `place` itself if it is in none."""
+    begin = max(0, place - _LONGEST + 1)
+    for match in _WHOLE.finditer(text, begin, place + _LONGEST):
+        if match.start() < place < match.end():
+            return match.end()
+    return place
 
 
 class EscapedText:

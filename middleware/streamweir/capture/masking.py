@@ -45,6 +45,7 @@ _ASSIGNED: Final = re.compile(
 )
 """Matches `password=x` and `password: x1` in a text. After a colon only values with a digit count."""
 _ENCODED: Final = re.compile(r"%[0-9A-F]{2}")
+_ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})")
 _LONGEST_REMEMBERED: Final = 128
 _MOST_REMEMBERED: Final = 2000
 """The most short texts without a credential, such as values of headers, that are remembered at a time."""
@@ -281,7 +282,9 @@ def _overlap(text: str, secret: str) -> int:
 
 def _forms(secret: str) -> Iterable[str]:
     """Return the forms of a secret in a body: plain, in a JSON text, in JSON within it, and in a URL."""
-    in_json = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    escaped = json.dumps(secret)[1:-1]
+    in_json = [escaped, json.dumps(secret, ensure_ascii=False)[1:-1], secret.replace("\\", r"\\")]
+    in_json.append(_ESCAPED.sub(lambda match: "\\u" + match[1].upper(), escaped))
     in_arguments = [json.dumps(form, ensure_ascii=False)[1:-1] for form in in_json]
     in_results = (json.dumps(form)[1:-1] for form in in_arguments)
     in_url = [quote(secret), quote(secret, safe=""), quote_plus(secret)]

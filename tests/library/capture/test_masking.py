@@ -177,6 +177,18 @@ def test_known_secret_is_masked_in_json_within_json_within_json() -> None:
         text = json.dumps(text)[1:-1]
 
 
+@pytest.mark.parametrize(
+    ("secret", "written"),
+    [
+        ("schlüssel-77-key", r"schl\u00FCssel-77-key"),
+        ("schlüssel-77-key", r"schl\\u00FCssel-77-key"),
+        ('pa"ss\\1234', r"pa\u0022ss\\1234"),
+    ],
+)
+def test_known_secret_is_masked_as_a_server_on_net_writes_it(secret: str, written: str) -> None:
+    assert SecretMask([secret]).apply(f"x {written} y") == (f"x {'*' * len(written)} y", 1)
+
+
 @pytest.mark.parametrize("name", ["x-signature", "x-amz-signature", "x-pwd", "x-pass", "x-api-key", "cookie"])
 def test_header_with_the_name_of_a_secret_is_a_credential(name: str) -> None:
     assert recorded_headers([(name, "abc-123")], SecretMask()) == [[name, "[redacted]"]]

@@ -182,3 +182,23 @@ def test_released_beginning_of_a_spread_secret_is_masked() -> None:
     assert texts_of("sse", first.data) == "a " + "*" * 8
     (rest,) = mask.feed(written("sse", [KNOWN[8:], " b"]))
     assert texts_of("sse", rest.data) == "*" * (len(KNOWN) - 8) + " b"
+
+
+@pytest.mark.parametrize("size", range(1, 80))
+@pytest.mark.parametrize("texts", [("sk", "-pro", "j-abc", "dEFGH1234567890"), ("pa\\ss-", "123", "4")])
+def test_escape_that_two_reads_share_is_masked_as_a_whole_or_not_at_all(
+    texts: tuple[str, ...], size: int
+) -> None:
+    r"""The first letters of a credential are shown: half of `\u006b` may be in a read that is returned."""
+    escaped = ["".join(f"\\u{ord(letter):04x}" for letter in text) for text in ("Hello ", *texts)]
+    written = [json.dumps(text)[1:-1] for text in ("Hello ", *texts)]
+    for pieces in (escaped, written):
+        body = b"".join(b'data: {"text":"%s"}\n\n' % piece.encode() for piece in pieces)
+        mask = CutBodyMask(SecretMask(["pa\\ss-1234"]))
+        reads = [
+            read for start in range(0, len(body), size) for read in mask.feed(body[start : start + size])
+        ]
+        joined = b"".join(read.data for read in [*reads, *mask.finish()])
+        shown = [json.loads(line[6:])["text"] for line in joined.splitlines() if line]
+        assert shown[0] == "Hello "
+        assert texts[-1] not in "".join(shown)
