@@ -551,6 +551,18 @@ async def test_messages_that_are_pieces_of_an_sse_body_are_that_body() -> None:
         assert got.assert_valid().text == "Zwei Läden 店"
 
 
+async def test_pieces_of_an_ndjson_body_have_its_media_type() -> None:
+    body = b"".join(json.dumps(event).encode() + b"\n" for event in (*TOKENS, DONE))
+
+    async def speak(connection: ServerConnection) -> None:
+        await connection.recv()
+        for start in range(0, len(body), 7):
+            await connection.send(body[start : start + 7], text=True)
+
+    got, _ = await asked(speak, answers=["legacy"], websocket={"framing": "ndjson"})
+    assert (got.header("content-type"), got.body) == ("application/x-ndjson", body)
+
+
 async def test_first_message_decides_for_binary_pieces_that_arrive_with_it() -> None:
     body = "".join(f"data: {text(event)}\n\n" for event in (*TOKENS, DONE)).encode()
     frames = [Frame(Opcode.PONG, b"data:"), Frame(Opcode.BINARY, b""), Frame(Opcode.TEXT, body[:8])]

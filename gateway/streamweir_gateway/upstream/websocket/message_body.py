@@ -27,26 +27,31 @@ class MessageBody:
 
     Attributes:
         size: the bytes of all messages that have been written.
+        framing: the framing of the body; settled once a part of the body has been written.
 
     Args:
-        framing: the framing of the body.
+        framing: the framing of the body, unless the messages are pieces of a body that has another one.
         messages: the form of the messages.
     """
 
-    __slots__ = ("_framing", "_is_joined", "size")
+    __slots__ = ("_is_joined", "framing", "size")
 
     def __init__(self, framing: BodyFraming, messages: MessageFraming) -> None:
         self.size = 0
-        self._framing = framing
-        self._is_joined: bool | None = None if messages == "auto" else True
+        self.framing: BodyFraming = framing
+        self._is_joined: bool | None = None
         """Whether the messages are pieces of one body. None: the first message, which decides, is missing."""
         if framing == "text":
             self._is_joined = True
+        elif messages != "auto":
+            self.framing, self._is_joined = messages, True
 
     def of(self, frames: Sequence[bytes | WebSocketFrame]) -> bytes:
         """Return the part of the body that the messages among `frames` make."""
         if self._is_joined is None and (first := next(filter(None, map(_data, frames)), b"")):
             self._is_joined = first.startswith(_BEGINS_SSE)
+            if self._is_joined:
+                self.framing = "sse"
         if {*map(type, frames)} <= {bytes}:
             messages = cast("Sequence[bytes]", frames)
         else:
@@ -58,7 +63,7 @@ class MessageBody:
         self.size += sum(map(len, messages))
         if self._is_joined:
             return b"".join(messages)
-        return _as_events(messages) if self._framing == "sse" else _as_lines(messages)
+        return _as_events(messages) if self.framing == "sse" else _as_lines(messages)
 
     def _binary(self, frame: WebSocketFrame) -> bytes:
         """Return the text of a binary message; empty for a control frame."""

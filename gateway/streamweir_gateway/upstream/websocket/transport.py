@@ -15,7 +15,7 @@ from streamweir_gateway.upstream.websocket.connection import WebSocketConnection
 from streamweir_gateway.upstream.websocket.handshake import Handshake, handshake_for
 from streamweir_gateway.upstream.websocket.kept_connections import KeptConnections
 from streamweir_gateway.upstream.websocket.message_body import MessageBody
-from streamweir_gateway.upstream.websocket.request import WebSocketExchange, WebSocketSettings
+from streamweir_gateway.upstream.websocket.request import BodyFraming, WebSocketExchange, WebSocketSettings
 
 __all__ = ["WebSocketTransport"]
 
@@ -83,7 +83,7 @@ class WebSocketTransport:
         except BaseException:
             await body.aclose()
             raise
-        return TransportResponse(200, _with_type(connection.headers, exchange), body)
+        return TransportResponse(200, _with_type(connection.headers, body.messages.framing), body)
 
     def begin(self, origin: Origin, head: bytes, body: bytes) -> SentRequest | None:
         """Return None: opening a WebSocket always has to wait."""
@@ -199,10 +199,10 @@ class _Body:
             connection.close(_GOING_AWAY)
 
 
-def _with_type(headers: Headers, exchange: WebSocketExchange) -> Headers:
+def _with_type(headers: Headers, framing: BodyFraming) -> Headers:
     """Return the headers of a 101, with the media type of the body that the messages make."""
     others = [(name, value) for name, value in headers if name.lower() not in _DESCRIBING]
-    return [*others, (b"Content-Type", _MEDIA_TYPES[exchange.framing])]
+    return [*others, (b"Content-Type", _MEDIA_TYPES[framing])]
 
 
 _DESCRIBING: Final = frozenset(
