@@ -99,6 +99,12 @@ NAME: Final = LazyPattern(
 """Matches candidates for names of secrets, about which `is_secret_name` decides."""
 
 _HEADER: Final = LazyPattern(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
+_COUNTED_TOKENS: Final = LazyPattern(
+    r"tokens?(?=-(?:count|limit|remaining|reset|usage|used))"
+    r"|(?<![a-z])(?:completion|count|input|limit|output|prompt|remaining|reset|total|usage|used)-tokens",
+    re.IGNORECASE,
+)
+"""Matches parts of headers that tell numbers of tokens, such as `X-RateLimit-Remaining-Tokens`."""
 
 
 def is_secret_header(name: str) -> bool:
@@ -112,7 +118,7 @@ def _is_secret_header(name: str) -> bool:
 
 
 def _has_secret_word(name: str) -> bool:
-    return _HEADER.search(name) is not None or is_secret_name(name)
+    return _HEADER.search(_COUNTED_TOKENS.sub("", name)) is not None or is_secret_name(name)
 
 
 def is_secret_name(name: str) -> bool:

@@ -195,6 +195,26 @@ def test_header_with_the_name_of_a_secret_is_a_credential(name: str) -> None:
     assert secrets_in([(name, "s=abc-123")]) & {"abc-123", "s=abc-123"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x-ratelimit-remaining-tokens",
+        "anthropic-ratelimit-input-tokens-limit",
+        "anthropic-ratelimit-tokens-reset",
+        "x-usage-tokens",
+        "x-token-count",
+    ],
+)
+def test_header_that_counts_tokens_is_shown_and_its_value_is_no_secret(name: str) -> None:
+    assert recorded_headers([(name, "149984")], SecretMask()) == [[name, "149984"]]
+    assert secrets_in([(name, "149984")]) == set()
+
+
+@pytest.mark.parametrize("name", ["x-auth-tokens", "x-token", "x-access-token-limit-key", "x-tokens"])
+def test_header_of_tokens_that_are_not_counted_is_a_credential(name: str) -> None:
+    assert recorded_headers([(name, "149984")], SecretMask()) == [[name, "[redacted]"]]
+
+
 WORDS = (
     *FORMS,
     *("AKIAIOSFODNN7EXAMPLE", "AKIAABCDEFGHIJKL", "eyJhbGciOiJIUzI1NiJ9.e30.x", "xoxb-1234567890-abc"),
