@@ -87,8 +87,8 @@ class Playback:
         if end.get("status") == "cancelled":
             return translator.cancel(reason or "cancelled")
         code = end.get("code") or (attempt or {}).get("code")
-        info = error_info(code if code in CODES else "UPSTREAM_TRUNCATED", reason=reason)
-        return translator.fail(info)
+        known, wait = code if code in CODES else "UPSTREAM_TRUNCATED", _wait_in(self._capture)
+        return translator.fail(error_info(known, reason=reason, retry_after_ms=wait))
 
 
 def prepare(translator: Translator, capture: Capture) -> None:
@@ -129,6 +129,16 @@ def end_of_attempt(translator: Translator, attempt: Mapping[str, Any]) -> bytes 
     if reason in ("cancelled", "client_gone"):
         return translator.cancel(reason)
     return None if reason is None else translator.close()
+
+
+def _wait_in(capture: Capture) -> int | None:
+    """Return the `retry_after_ms` of the recorded terminal error; None if it has none."""
+    for event in reversed(capture.events):
+        data = event.get("data")
+        if event.get("type") == "error" and isinstance(data, Mapping):
+            wait = data.get("retry_after_ms")
+            return wait if type(wait) is int and wait >= 0 else None
+    return None
 
 
 def _reason(word: Any) -> Reason | None:

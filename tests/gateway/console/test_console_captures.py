@@ -25,6 +25,7 @@ from cases import case
 from command_line import run
 from console_client import Console, console_of
 from loopback import Answer
+from ports import free_port
 from scripted_upstream import LAST_CHUNK, Call, chunk, upstream
 from streams import Recorded, random_cuts, recorded_streams
 from streamweir.codec.registry import process_dialects
@@ -240,3 +241,23 @@ async def test_convert_makes_the_events_of_the_capture(tmp_path: Path) -> None:
             ended = run("convert", "--to", "standard", "--framing", "ndjson", "--exit-zero", str(file))
             told = [json.loads(line) for line in ended.stdout.splitlines()]
             assert without_times(told) == without_times(events_in(lines))
+
+
+async def test_convert_of_a_request_behind_an_open_breaker_gives_its_events(tmp_path: Path) -> None:
+    settings = {"url": f"http://127.0.0.1:{free_port()}", "breaker": {"failures": 1, "open_for": "1m"}}
+    async with console_of(
+        tmp_path,
+        upstreams={"away": settings},
+        endpoints={"/chat": {"upstream": "away", "speaks": "legacy"}},
+        console={"capture": "content"},
+    ) as console:
+        await console.call("/chat")
+        await console.row(attempts=1, state="ended")
+        got = await console.call("/chat")
+        row = await console.row(attempts=0, state="ended")
+        file = await console.file(row["id"])
+        events = events_in(lines_of(file))
+        assert got.error is not None
+        assert got.error["retry_after_ms"] > 0
+        assert without_times(events) == without_times(got.events)
+        assert [without_times(one) for one in converted(file)] == [without_times(events)]
