@@ -334,7 +334,8 @@ class StreamNormalizer:
             message = frame.json()
         except MalformedEvent:
             return False
-        return isinstance(message, dict) and message.get("type") in decoder.behind_error
+        kind = message.get("type") if isinstance(message, dict) else None
+        return isinstance(kind, str) and kind in decoder.behind_error
 
     def _take_closing(self, items: Iterable[StreamItem]) -> None:
         """Push items that end the stream in the way that its frames reported."""

@@ -35,7 +35,8 @@ def call_event(metadata: Any, data: Any, meta: Meta | None) -> Event | None:
     tool_id, name = text_of(data.get("id")), text_of(data.get("name"))
     if kind == _CALL:
         meta = and_extra(meta, leftover(data, ("id", "name", "args")))
-        return ToolCallStart(tool_id, name, arguments=arguments(data.get("args")), meta=meta)
+        given = arguments(data.get("args"))
+        return ToolCallStart(tool_id, name or "unknown", arguments=given, meta=meta)
     result = data.get("response")
     meta = and_extra(meta, leftover(data, ("id", "name", "response")))
     match result:
