@@ -197,15 +197,30 @@ async def test_client_of_the_own_dialect_gets_the_frames_of_a_run_unchanged() ->
     async with mounted(agent) as host:
         whole = await ask(host, headers=old)
         handle = handle_of(whole)
+        joined = await ask(host, headers=[*old, ("X-Streamweir-Run", handle)])
         again = await ask(host, f"/-/runs/{handle}", method="GET", headers=old)
         start = await ask(host, f"/-/runs/{handle}?after=-1", method="GET", headers=old)
         rest = await ask(host, f"/-/runs/{handle}?after=1", method="GET", headers=old)
         standard = [("X-Streamweir-Protocol", "standard"), ("Accept", "text/event-stream")]
         new = await ask(host, f"/-/runs/{handle}", method="GET", headers=standard)
     sent = b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in EVENTS)
-    assert whole.body == again.body == start.body == sent
+    assert whole.body == joined.body == sent
+    assert again.body == start.body
+    assert b"".join(frame.partition(b"\n")[2] for _, frame in frames_of(again.body)) == sent
     assert frames_of(rest.body)[0][0] == f"{handle}.2"
     assert not check_stream(new.body)
+    assert agent.calls == 1
+
+
+async def test_event_source_of_the_own_dialect_reads_on_where_it_was() -> None:
+    agent = Agent()
+    old = [("X-Streamweir-Protocol", "legacy"), ("Accept", "text/event-stream")]
+    async with mounted(agent) as host:
+        whole = await ask(host, method="GET", headers=old)
+        handle, frames = handle_of(whole), frames_of(whole.body)
+        assert all(frame_id.startswith(f"{handle}.") for frame_id, _ in frames)
+        rest = await ask(host, method="GET", headers=[*old, ("Last-Event-ID", f"{handle}.1")])
+    assert frames_of(rest.body)[0][0] == f"{handle}.2"
     assert agent.calls == 1
 
 

@@ -139,6 +139,7 @@ class RequestRun:
             failure=failure,
             status=status,
             content_type=content_type,
+            is_event_source=self._scope["method"] == "GET",
         )
         self._delivery = self._start(response.run())
         if self._waiting is not None:

@@ -131,6 +131,7 @@ class Resumption(RunsShell):
             headers=[],
             run_headers=self.headers(found.handle),
             heartbeat=self._heartbeat,
+            is_event_source=call.scope["method"] == "GET",
         )
         await response.run(at_once=found.state.state == "running")
 

@@ -41,6 +41,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
         failure: returns the classified failure of the run, once there is one.
         status: the status of a response that is a stream.
         content_type: the content type if the frames are the application's; empty: that of the framing.
+        is_event_source: copied frames get ids too, for a client that sends the last id back.
     """
 
     sends_at_once = False  # no ASGI server can
@@ -59,6 +60,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
         failure: Callable[[], ErrorInfo | None] = lambda: None,
         status: int = 200,
         content_type: str = "",
+        is_event_source: bool,
     ) -> None:
         clock = StreamClock(began=time.monotonic(), heartbeat=heartbeat)
         super().__init__(_RunClient(client, send), clock, request_id=reader.about.request_id)
@@ -75,6 +77,7 @@ class RunResponse(StoredRunDelivery, ResponseDelivery):
             framing=framing,
             headers=headers,
             run_headers=run_headers,
+            is_event_source=is_event_source,
         )
 
     async def run(self, *, at_once: bool = False) -> None:
