@@ -198,8 +198,9 @@ class Items:
         meta = meta_of(message_id=item.get("id"))
         if not known.has_text:
             for name in ("summary", "content"):
-                parts = item.get(name)
-                texts = [text_of(part.get("text")) for part in parts or () if isinstance(part, dict)]
+                given = item.get(name)
+                parts = given if isinstance(given, list) else [{"text": given or None}]
+                texts = [text_of(part.get("text")) for part in parts if isinstance(part, dict)]
                 if text := "\n\n".join(filter(None, texts)):
                     yield Thinking(text, "reasoning", meta=meta)
         if (opaque := _encrypted(item)) is not None:
