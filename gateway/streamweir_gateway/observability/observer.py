@@ -49,6 +49,8 @@ _NOTHING_RARE: Final = astuple(RequestRecord("", None, None, malformed=0, unknow
 """The values of the fields that most lines do not have, in a record with a line of the usual fields only."""
 
 _PATH_CHARACTERS: Final = 256
+_SEARCHED_CHARACTERS: Final = 4 * _PATH_CHARACTERS
+"""The characters of a path that are searched for credentials, so that none is cut where the path is."""
 _HINT_CHARACTERS: Final = 600
 
 
@@ -215,7 +217,8 @@ class Observer:
             if value is not None and (value or name not in _OMITTED_AT_ZERO)
         }
         if record.path is not None:
-            fields["path"] = self._secrets.hide(with_short_handles(record.path))[:_PATH_CHARACTERS]
+            path = self._secrets.hide(with_short_handles(record.path))[:_SEARCHED_CHARACTERS]
+            fields["path"] = hide_credentials(path)[:_PATH_CHARACTERS]
         if record.hint is not None:
             fields["hint"] = shown_hint(record.hint, self._secrets)
         if record.cause:

@@ -127,6 +127,19 @@ class TestTheLine:
         assert "endpoint" not in line
         assert line["trace_id"]
 
+    @pytest.mark.parametrize(
+        ("path", "shown"),
+        [
+            ("/no/sk-proj-abcdEFGH1234567890/x", "/no/[redacted]/x"),
+            ("/no/https://user:hunter2222@host/x", "/no/https://[redacted]@host/x"),
+            ("/no/password=hunter2222", "/no/password=[redacted]"),
+            ("/no/where/req_0123456789abcdef/token-1", "/no/where/req_0123456789abcdef/token-1"),
+        ],
+    )
+    def test_log_line_of_an_unknown_path_hides_credentials(self, path: str, shown: str) -> None:
+        line = json.loads(line_of(record(endpoint=None, path=path, code="ENDPOINT_NOT_FOUND")))
+        assert line["path"] == shown
+
     async def test_log_line_of_a_client_that_left_has_its_reason(self) -> None:
         async def silent(call: Call) -> None:
             await call.send(SSE)
