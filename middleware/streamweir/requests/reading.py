@@ -27,6 +27,9 @@ _WRITTEN: Final = (bytes, bytearray, memoryview, str)
 _MOST_SHAPES: Final = 200
 """The number of sets of fields whose order is cached."""
 
+_LISTS: Final = frozenset({"files", "attachments"})
+"""The parameters of a query that may be given several times."""
+
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -62,7 +65,7 @@ def parse_body(body: object) -> dict[str, Any]:
 
 
 def body_of_query(query: str, *, left_out: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return the parameters of a query as the object of a body: all values are texts, except `stream`."""
+    """Return the parameters of a query as the object of a body: texts, except `stream` and lists of files."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
     except ValueError:
@@ -74,6 +77,8 @@ def body_of_query(query: str, *, left_out: frozenset[str] = frozenset()) -> dict
     found: dict[str, Any] = {name: value for name, value in pairs if name not in left_out}
     if found.get("stream") in _BOOLEANS:
         found["stream"] = _BOOLEANS[found["stream"]]
+    for name in _LISTS.intersection(found):
+        found[name] = [value for given, value in pairs if given == name]
     return found
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from streamweir import RequestError, read_request, write_request
 from streamweir.codec.registry import process_dialects
-from streamweir.requests.reading import read_canonical
+from streamweir.requests.reading import body_of_query, read_canonical
 from streamweir.requests.sides import RequestReader
 
 HI = {"role": "user", "content": "hi"}
@@ -211,3 +211,13 @@ def test_message_before_a_system_text_is_no_second_message() -> None:
     talk = [{"role": "user", "content": "Hi"}, {"role": "system", "content": "Answer in French."}]
     request = read_request({"messages": talk, "message": "Hi"}, protocol="standard")
     assert request["messages"] == talk
+
+
+def test_files_of_a_query_are_read() -> None:
+    body = body_of_query("message=Hi&files=https%3A%2F%2Fa.example%2Fa.png&files=https://a.example/b.pdf")
+    request = read_request(body, protocol="standard")
+    assert request["messages"][0]["content"] == [
+        {"type": "text", "text": "Hi"},
+        {"type": "image", "url": "https://a.example/a.png"},
+        {"type": "file", "url": "https://a.example/b.pdf"},
+    ]
