@@ -8,6 +8,7 @@ everywhere, because a client has to ignore keys that a later version adds.
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, get_args
 
@@ -167,6 +168,8 @@ def protocol_schema() -> dict[str, Any]:
     """Return the schema of one event on the wire."""
     classes = tuple(EVENT_TYPES.values())
     _, components = msgspec.json.schema_components((*classes, *_PARTS), ref_template="#/$defs/{name}")
+    for component in components.values():  # before Python 3.13, docstrings keep their indentation
+        component["description"] = cleandoc(component["description"])
     events = {cls.__name__: _event(cls, components[cls.__name__]) for cls in classes}
     parts = {part.__name__: components[part.__name__] for part in _PARTS}
     parts["ToolError"]["properties"]["code"] = {"anyOf": [_reference("ErrorCode"), {"type": "string"}]}

@@ -130,6 +130,11 @@ class _Output(Handler):
         """Create no lock: only one thread writes, and a lock during a blocked write would delay the exit."""
         self.lock = None
 
+    def handle(self, record: LogRecord) -> bool:
+        """Write without a lock. From Python 3.13 on, the method of the base class takes one in any case."""
+        self.emit(record)
+        return True
+
     def emit(self, record: LogRecord) -> None:
         """Write the waiting lines and those that follow soon. Lines for a closed pipe are dropped."""
         written = record.written if isinstance(record, _Wake) else None
