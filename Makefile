@@ -7,6 +7,7 @@ TESTS := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto --maxproces
 SERVES := .venv/.serves
 READY := .venv/.ready
 CHROMIUM ?= chromium
+PYTHONS ?= python3.12 python3.13 python3.14
 DRIVER := .cache/browser
 CLIENT := clients/typescript
 CONSOLE := gateway/console
@@ -16,7 +17,7 @@ HAS_NODE := command -v npm > /dev/null && node -e 'process.exit(parseInt(process
 HAS_VITE_NODE := command -v npm > /dev/null && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run console test test-typescript test-console fast long check lint bench bench-quick soak storm costs mutate real compat audit browser image clients docs pictures format clean
+.PHONY: help setup run console test test-typescript test-console fast long check lint bench bench-quick soak storm costs mutate real compat pythons audit browser image clients docs pictures format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,7 +74,7 @@ $(CLIENT)/node_modules/.ready: $(CLIENT)/package.json $(CLIENT)/package-lock.jso
 	@cd $(CLIENT) && timeout 300 npm ci --silent --ignore-scripts --no-audit --no-fund >&2
 	@touch $@
 
-fast: $(READY)  ## run the tests that take no time (under a minute): all but those marked slow
+fast: $(READY)  ## run the fast tests (two minutes on two processors): all but those marked slow
 	@$(TESTS) -m 'not slow and not browser and not image and not long' --hypothesis-profile fast $(ARGS)
 
 long: $(READY)  ## run the tests that take up to a minute each: packages, an added dialect, growth, soak commands in short
@@ -135,6 +136,15 @@ real: $(READY)  ## put the gateway and the middleware before real servers with a
 
 compat: $(READY)  ## run the middleware's tests on the oldest and the newest starlette
 	@PYTHONPATH=tests/support $(BIN)/python tests/compat/run.py
+
+pythons: $(READY)  ## run the fast tests on the other versions of Python that are installed; PYTHONS names them
+	@for python in $(PYTHONS); do \
+	$$python -c '' 2> /dev/null || { echo "$$python is not installed"; continue; }; \
+	place=.cache/pythons/$$(basename $$python); echo "$$python" >&2; \
+	test -e $$place/.ready || { $$python -m venv $$place && $$place/bin/python -m pip install -qq --disable-pip-version-check \
+	--upgrade 'pip>=25.1' && $$place/bin/python -m pip install -qq --editable '.[gateway]' --group dev && touch $$place/.ready; } || exit 1; \
+	$$place/bin/python -m pytest -q -n auto --maxprocesses 8 --dist worksteal -p no:cacheprovider \
+	-m 'not slow and not browser and not image and not long' --hypothesis-profile fast || exit 1; done
 
 audit: $(READY)  ## look what is installed up among the known advisories (needs a source of them)
 	@test -x .cache/audit/bin/pip-audit || { $(PYTHON) -m venv .cache/audit && .cache/audit/bin/pip install -qq 'pip-audit>=2.9,<3'; }
