@@ -55,6 +55,7 @@ class Feed:
         self._viewer = viewer
         self._info = info
         self._lines = lines
+        self._pings_at = 0.0
 
     async def run(self, receive: Receive, send: Send) -> None:
         """Send until the viewer has left."""
@@ -62,24 +63,31 @@ class Feed:
 
     async def _send(self, send: Send) -> None:
         await send(_START)
-        pings_at = 0.0
         while True:
-            now = time.monotonic()
-            if now >= pings_at:
-                pings_at = now + PING_SECONDS
-                await send({"type": "http.response.body", "body": _PING, "more_body": True})
             for piece in self._news():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await asyncio.sleep(PAUSE_SECONDS)
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, pings_at - time.monotonic())):
+                async with asyncio.timeout(max(0.0, self._pings_at - time.monotonic())):
                     await self._viewer.news.wait()
 
     def _news(self) -> Iterator[bytes]:
-        """Yield all that the viewer has not been sent yet. Each piece is made when the one before is sent."""
-        yield from self._viewers.frames(self._viewer, self._info)
+        """Yield all that the viewer has not been sent yet. Each piece is made when the one before is sent.
+
+        Lines may come as fast as the viewer takes them, so changes go out between them.
+        """
+        yield from self._changes()
         while self._lines is not None and (lines := self._lines.take()):
             yield b"".join(sse("line", line.rstrip(b"\n")) for line in lines)
+            yield from self._changes()
+
+    def _changes(self) -> Iterator[bytes]:
+        """Yield a ping if one is due, and all changes of rows, plots and configuration."""
+        now = time.monotonic()
+        if now >= self._pings_at:
+            self._pings_at = now + PING_SECONDS
+            yield _PING
+        yield from self._viewers.frames(self._viewer, self._info)
 
 
 async def send_events(answer: ExpectedAnswer, send: Send) -> None:

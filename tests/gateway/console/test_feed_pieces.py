@@ -113,3 +113,26 @@ async def test_lines_for_a_viewer_that_reads_nothing_wait_once_for_all(
     assert found == sorted({*found}), "each line at most once, in order"
     assert max(map(len, deaf.pieces)) < LARGEST
     captures.leave("a-1", follower)
+
+
+async def test_rows_for_a_viewer_that_takes_lines_slowly_go_out_between_them() -> None:
+    book, deaf, captures = book_of(1), Deaf(), LiveCaptures()
+    viewers = Viewers(book, Plots(0))
+    viewer = viewers.add(None)
+    made = SimpleNamespace(feed=lambda _: None, take=lambda: LINES[:500])
+
+    async def pull(_start: int) -> Any:
+        return SimpleNamespace(count=0, is_over=True)
+
+    follower: LineFollower = captures.follow("a-1", pull, lambda _: made, viewer.news)  # type: ignore[arg-type]
+    feeding = asyncio.create_task(Feed(viewers, viewer, dict, follower).run(never, deaf))
+    await deaf.until(lambda: len(deaf.pieces) == 2)
+    changed = book.get("a-0")
+    assert changed is not None
+    viewers.note_row(None, changed)
+    deaf.reads.set()
+    await deaf.until(lambda: deaf.found("line")[-1:] == [json.loads(LINES[499])])
+    feeding.cancel()
+    sent = b"".join(deaf.pieces)
+    assert sent.index(b"event: line") < sent.index(b"event: row") < sent.rindex(b"event: line")
+    captures.leave("a-1", follower)
