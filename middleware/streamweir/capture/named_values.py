@@ -18,7 +18,7 @@ _NAME: Final = re.compile(r"""(\\{0,8}["'])([\w.$-]{1,64})\1[ \t]?:\s{0,64}(\[\s
 """Matches a name, and the quotation mark before its value or before the first value of its list."""
 _NEXT: Final = re.compile(r"""\\{0,8}["']\s{0,64},\s{0,64}\\{0,8}["']""")
 """Matches what is between two values of a list."""
-_END: Final = {mark: re.compile(rf"(\\*)(?:{mark}|(?=[\r\n]))") for mark in "\"'"}
+_END: Final = {mark: re.compile(rf"(?<!\\)(\\*+)(?:{mark}|(?=[\r\n]))") for mark in "\"'"}
 """Match a quotation mark and the backslashes before it; or the end of the line."""
 _SCHEME: Final = re.compile(r"[A-Za-z]+ ")
 _WORD: Final = re.compile(r"""[^"\\\s]+""")
