@@ -36,9 +36,11 @@ def change_of(event: Event, replaced: Sequence[Event]) -> Literal["redacted", "r
 
 def _change_of_text(event: Content | Thinking, replaced: Sequence[Any]) -> Literal["repeated"] | None:
     """Return whether the stage left out some text of the event, or made the event replace earlier text."""
-    if len(replaced) == 1 and (replaced[0] is event or replaced[0] == event):
-        return None
-    left, kind = "", type(event)
+    kind = type(event)
+    if len(replaced) == 1 and type(one := replaced[0]) is kind:  # nearly always
+        replaces = kind is Content and one.op == "replace" and event.op != "replace"  # type: ignore[union-attr]
+        return "repeated" if replaces or one.content != event.content else None
+    left = ""
     was_piece = isinstance(event, Content) and event.op != "replace"
     for one in replaced:
         if type(one) is kind:
