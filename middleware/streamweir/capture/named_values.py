@@ -17,7 +17,7 @@ __all__ = ["named_values"]
 _NAME: Final = re.compile(r"""(\\{0,8}["'])([\w.$-]{1,64})\1[ \t]?:\s{0,64}(\[\s{0,64})?\1""")
 """Matches a name, and the quotation mark before its value or before the first value of its list."""
 _NEXT: Final = re.compile(r"""\\{0,8}["']\s{0,64},\s{0,64}\\{0,8}["']""")
-"""Matches what is between two values of a list."""
+"""Matches the text between two values of a list: quotation mark, comma, quotation mark."""
 _END: Final = {mark: re.compile(rf"(?<!\\)(\\*+)(?:{mark}|(?=[\r\n]))") for mark in "\"'"}
 """Match a quotation mark and the backslashes before it; or the end of the line."""
 _SCHEME: Final = re.compile(r"[A-Za-z]+ ")
@@ -50,8 +50,8 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
 def _end_of_value(text: str, start: int, quote: str) -> int:
     """Return the place of the closing quotation mark of a value, with its backslashes.
 
-    A mark within the value has twice as many backslashes and one, and each backslash of the value itself is
-    written with twice as many.
+    With n backslashes before the opening mark, a mark within the value has 2n + 1, and each backslash of the
+    value is written as 2n + 2. So the closing mark is the first one with n, or n and a multiple of 2n + 2.
     """
     own = len(quote) - 1
     for match in _END[quote[-1]].finditer(text, start):

@@ -172,7 +172,10 @@ class _Builder:
 
 
 def _unsupported(tag: str) -> str:
-    """Return what is wrong with a tag. Tags other than YAML's own may be secrets without quotes."""
+    """Return the message about a tag that is not supported.
+
+    The message names only YAML's own tags: another tag may be a secret that was written without quotes.
+    """
     if tag.startswith(_TAG):
         return f"the tag {tag.replace(_TAG, '!!')} is not supported"
     return "tags such as `!NAME` are not supported; a text may begin with ! in quotes only"
