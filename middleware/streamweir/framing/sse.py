@@ -54,6 +54,8 @@ class SSEParser:
     _after_cr = False
     _data_size = 0
     _event: str | None = None
+    _prints_json: bool | None = None
+    """Whether the data of the event is pretty-printed JSON; None until a line asks for it."""
 
     def __init__(self, limit: int, keeps_raw: bool = False) -> None:
         self.keeps_raw = keeps_raw
@@ -350,9 +352,13 @@ class SSEParser:
 
     @property
     def _is_printed_json(self) -> bool:
-        """Whether the data is pretty-printed JSON: its first line is an opening bracket."""
-        first = (self._blocks or self._data or [b""])[0]
-        return first.startswith((b"{\n", b"[\n")) or first.rstrip() in (b"{", b"[")
+        """Whether the data is pretty-printed JSON: its first line is an opening bracket.
+
+        The first line is looked at once per event, because it may be as long as an event.
+        """
+        if self._prints_json is None and self._data:
+            self._prints_json = _is_bracket((self._blocks or self._data)[0].split(b"\n", 1)[0])
+        return bool(self._prints_json)
 
     def _add(self, line: bytes) -> None:
         self._data.append(line)
@@ -373,5 +379,10 @@ class SSEParser:
         self.recognised = True
         self._data.clear()
         self._data_size = 0
-        self._event = None
+        self._event = self._prints_json = None
         return frame
+
+
+def _is_bracket(line: bytes) -> bool:
+    """Return whether a line is one opening bracket and blanks."""
+    return line.rstrip() in (b"{", b"[")

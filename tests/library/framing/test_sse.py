@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamweir.errors import LimitExceeded
-from streamweir.framing import LONE_COMMENT, Frame, SSEParser, write_sse
+from streamweir.framing import LONE_COMMENT, Frame, SSEParser, sse, write_sse
 from streamweir.testing import cuts
 
 Block = tuple[str | None, bytes, str | None]
@@ -28,6 +28,20 @@ def every_way(body: bytes) -> list[Block]:
     for place in range(len(body)):
         assert parse([body[:place], b"", body[place:]]) == whole
     return whole
+
+
+def test_printed_json_of_very_many_lines_is_one_frame() -> None:
+    lines = [b"{ ", *(b'  "%d": 1,' % number for number in range(3000)), b'  "last": 1', b"}"]
+    assert parse([b"data: " + b"\n".join(lines) + b"\n\n"]) == [(None, b"\n".join(lines), None)]
+
+
+def test_first_line_of_an_event_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+    is_bracket = sse._is_bracket
+    monkeypatch.setattr(sse, "_is_bracket", lambda line: looked_at.append(len(line)) or is_bracket(line))
+    blanks = b" " * 100_000
+    assert parse([b"data: ", blanks, b"\n", b"x\n" * 5000, b"\ndata: 1\n\n"])[1:] == [(None, b"1", None)]
+    assert looked_at == [len(blanks)]
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
