@@ -37,8 +37,12 @@ def test_printed_json_of_very_many_lines_is_one_frame() -> None:
 
 def test_first_line_of_an_event_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = []
-    is_bracket = sse._is_bracket
-    monkeypatch.setattr(sse, "_is_bracket", lambda line: looked_at.append(len(line)) or is_bracket(line))
+
+    def is_bracket(line: bytes) -> bool:
+        looked_at.append(len(line))
+        return False
+
+    monkeypatch.setattr(sse, "_is_bracket", is_bracket)
     blanks = b" " * 100_000
     assert parse([b"data: ", blanks, b"\n", b"x\n" * 5000, b"\ndata: 1\n\n"])[1:] == [(None, b"1", None)]
     assert looked_at == [len(blanks)]

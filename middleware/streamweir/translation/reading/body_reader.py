@@ -7,16 +7,21 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
-from streamweir.codec.base import Decoder
 from streamweir.codec.message_template import MessageTemplate, TextFields
 from streamweir.events import Payload
-from streamweir.framing import Frame, SniffingParser
+from streamweir.framing import Frame
 from streamweir.translation.items import FrameItems, ReadFrame, TextRun, frame_of_run, raising
 from streamweir.translation.reading.copied_blocks import read_copied
 from streamweir.translation.reading.empty_frames import GAP_BYTES
-from streamweir.translation.reading.formed_blocks import begin_with_usual, has_form, read_formed
-from streamweir.translation.reading.frame_reader import FrameReader
-from streamweir.translation.reading.text_blocks import AnySurroundings, TextBlocks, may_begin_block
+from streamweir.translation.reading.expected_texts import ExpectedTexts
+from streamweir.translation.reading.formed_blocks import (
+    FormedBlocks,
+    begin_with_usual,
+    groups_from,
+    has_form,
+    read_formed,
+)
+from streamweir.translation.reading.text_blocks import AnySurroundings
 from streamweir.translation.reading.thought_blocks import ThoughtReader, may_begin_thought
 
 __all__ = ["BodyReader"]
@@ -26,103 +31,29 @@ _SEVERAL: Final = 4
 _SHORT: Final = 1024
 """A read shorter than this goes to the parser, which is then faster than a search for texts."""
 
+_LONG: Final = 64 << 10
+"""A longer read is read in pieces of this many bytes: some searches look at all bytes up to its end."""
 
-class BodyReader:
+
+class BodyReader(ExpectedTexts):
     """Reads the body of one stream: whole blocks of texts by their surroundings, all else by the parser.
 
     Args:
         frames: reads the frames, one by one.
         limit: the most bytes that an event may have.
 
-    The state at the end of a read decides how the caller may treat the next one:
-
-    ============================ ======== ============= ====================================================
-    the last read ended          `around` `next_around` the next read
-    ============================ ======== ============= ====================================================
-    at a boundary, texts known   set      set           if it has the bytes `around` its texts, it is just
-                                                        these texts, and need not be given to `read`
-    likewise, texts are judged   None     set           `read_texts` may be tried before `read`
-    within the block of a text   None     set           `read_texts` may be tried before `read`
-    anywhere else                None     None          is for `read`
-    ============================ ======== ============= ====================================================
-
     Attributes:
-        parser: cuts the body into frames; replaced once the dialect is known.
-        has_ended: the end of the dialect has been read: later frames are returned without being decoded.
-        around: see above.
-        next_around: see above.
         usual: the text fields of the dialect, set before the first byte if the body may begin with its usual
             texts; None after the first read.
-        unread: the beginning of a block that may be a text, kept from the last read.
     """
 
-    parser: SniffingParser
-    has_ended = False
-    around: AnySurroundings | None = None
-    next_around: AnySurroundings | None = None
     usual: TextFields | None = None
-    unread = b""
-
-    def __init__(self, frames: FrameReader, limit: int) -> None:
-        self._frames = frames
-        self._limit = limit
-        self._blocks = TextBlocks()
-        self.around = self.next_around = None  # read for each event, which takes longer on the class
-        self._only_frame: Callable[[bytes], Frame | None] | None = None
-        """Finds the frame of a read that is one frame; set once the stream is under way."""
-
-    def read_texts(self, data: bytes) -> tuple[MessageTemplate, list[str], bytes] | None:
-        """Return the texts of a read that is one judged or growing text, or begins or ends within the block
-        of a text.
-
-        The beginning of a block at the end of the read is kept for the next read.
-
-        Returns:
-            The template of the texts, the texts, and the bytes of their blocks. None for any other read; the
-            state is then unchanged.
-        """
-        around, decoder = self.next_around, self._frames.decoder
-        if around is None or decoder is None:
-            return None
-        if decoder.judges_texts or around.template.grows:
-            return self._only_text(around, decoder, data)
-        if not around.is_constant or (not self.unread and data.endswith(around.end)):
-            return None  # the caller has tried `around`
-        data = self.unread + data
-        stop = data.rfind(around.end) + len(around.end)
-        rest = data[stop:]
-        if stop < len(around.end) or len(data) > self._limit or (rest and not self._may_wait(rest, around)):
-            return None
-        data = data[:stop]
-        texts = around.texts_in(data)
-        if not texts:
-            return None
-        self.around = None if rest else around
-        self.unread = rest
-        return around.template, texts, data
-
-    def _only_text(
-        self, around: AnySurroundings, decoder: Decoder, data: bytes
-    ) -> tuple[MessageTemplate, list[str], bytes] | None:
-        """Return the text of a read that is one block, if the decoder accepts it; see `read_texts`.
-
-        A growing text whose frames are kept goes with its frame, for which `TextRun.whole` is needed.
-        """
-        keeps_whole = around.template.grows and self.parser.keeps_raw
-        if self.unread or len(data) > self._limit or keeps_whole:
-            return None
-        text = around.only_text_in(data)
-        is_accepted = text and (not decoder.judges_texts or decoder.accepts_text(text))
-        return (around.template, [text], data) if text and is_accepted else None
+    _only_frame: Callable[[bytes], Frame | None] | None = None
+    """Finds the frame of a read that is one frame; set once the stream is under way."""
 
     @cached_property
     def _thoughts(self) -> ThoughtReader:
         return ThoughtReader(self._frames)
-
-    def as_read(self, template: MessageTemplate, texts: list[str], raw: bytes) -> FrameItems:
-        """Return the result of `read_texts` in the form that `read` returns."""
-        run = TextRun(template.event, texts, template.known)
-        return [run], Frame(b"", raw=raw) if self.parser.keeps_raw else None
 
     def read(self, data: bytes) -> Iterable[FrameItems]:
         """Return the frames that `data` completes, with their items. To be iterated before the next call.
@@ -131,6 +62,8 @@ class BodyReader:
             LimitExceeded: in the iteration: an event is larger than allowed, after all before it.
             NotTheDialect: in the iteration: the body is not of the dialect.
         """
+        if len(data) > _LONG:
+            return chain.from_iterable(map(self.read, _pieces_of(data)))
         if (self.usual or self._frames.forms) and (begun := self._read_formed(data)) is not None:
             return begun
         decoder, is_tried = self._frames.decoder, self.around is not None
@@ -156,13 +89,21 @@ class BodyReader:
             formed = (read_copied if parser.raw_in else read_formed)(data, frames, parser, formed)
         if formed is None:
             return None
-        self.around = self.next_around = around = formed.around
-        if around is not None:
-            self._blocks.know(around)
         if formed.stop == len(data):
+            self._know(formed.around)
             return formed.items
-        rest = data[formed.stop :]
-        return chain(formed.items, chain.from_iterable(map(self.read, (rest,))))
+        return self._read_groups(data, formed)
+
+    def _read_groups(self, data: bytes, formed: FormedBlocks) -> Iterator[FrameItems]:
+        """Read blocks of declared forms group by group, of which `formed` is the first, and then the rest."""
+        stop = 0
+        for group in groups_from(formed, data, self._frames, self.parser):
+            self._know(group.around)
+            yield from group.items
+            stop = group.stop
+        if rest := data[stop:]:
+            self.around = self.next_around = None
+            yield from self._read_frames(rest) if len(rest) < _SHORT else self._read_blocks(rest)
 
     def _read_frames(self, data: bytes) -> Iterable[FrameItems]:
         """Read `data` by the parser, or at once if it is one whole frame."""
@@ -217,7 +158,7 @@ class BodyReader:
             self._note_boundary(current, template, data, frame if is_text else None)
         return read
 
-    def _read_blocks(self, data: bytes, *, is_tried: bool) -> Iterator[FrameItems]:
+    def _read_blocks(self, data: bytes, *, is_tried: bool = False) -> Iterator[FrameItems]:
         """Read texts by their surroundings, and the bytes between them by the parser.
 
         Args:
@@ -296,18 +237,6 @@ class BodyReader:
         block = data[stop:end]
         yield from self._parsed(block, self.parser.feed(block), is_at_boundary=True, is_judged=True)
         return end
-
-    def _expect(self, around: AnySurroundings | None) -> None:
-        """Note the surroundings of the next texts; call it when the parser is at a boundary."""
-        decoder = self._frames.decoder
-        self.next_around = None if self.has_ended else around
-        is_tried = decoder is not None and not (decoder.judges_texts or self.unread)
-        is_for_caller = is_tried and around is not None and not around.template.grows
-        self.around = self.next_around if is_for_caller else None
-
-    def _may_wait(self, data: bytes, around: AnySurroundings) -> bool:
-        """Return whether `data` may be the beginning of the block of a text, kept until the next read."""
-        return len(data) <= self._limit and may_begin_block(data, around, self.parser.framing)
 
     def _parsed(
         self, data: bytes, found: Iterable[Frame], *, is_at_boundary: bool, is_judged: bool = False
@@ -398,3 +327,7 @@ class BodyReader:
             self._frames.hold(frame)
             return []
         return [((), frame)]
+
+
+def _pieces_of(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + _LONG] for at in range(0, len(data), _LONG))

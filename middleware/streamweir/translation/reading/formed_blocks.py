@@ -11,7 +11,7 @@ Any other block, and any block that is cut by the network, is for the parser and
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, final
 
@@ -29,7 +29,7 @@ from streamweir.translation.reading.frame_reader import FrameReader
 from streamweir.translation.reading.surroundings import Surroundings
 from streamweir.translation.reading.text_blocks import AnySurroundings, usual_surroundings
 
-__all__ = ["SHORTEST_BLOCK", "FormedBlocks", "begin_with_usual", "has_form", "read_formed"]
+__all__ = ["SHORTEST_BLOCK", "FormedBlocks", "begin_with_usual", "groups_from", "has_form", "read_formed"]
 
 
 SHORTEST_BLOCK: Final = 8
@@ -90,8 +90,29 @@ def _found_in(data: bytes, begin: int, frames: FrameReader) -> re.Match[bytes] |
     return None if frames.forms is None else frames.forms.pattern.match(data, begin)
 
 
+def groups_from(
+    formed: FormedBlocks, data: bytes, frames: FrameReader, parser: SniffingParser
+) -> Iterator[FormedBlocks]:
+    """Yield `formed`, and the blocks behind it in `data` up to the first one that has no declared form.
+
+    A group is read when the items of the one before it have been taken: these may end the stream.
+    """
+    group: FormedBlocks | None = formed
+    while group is not None:
+        yield group
+        is_over = group.stop == len(data) or frames.forms is None or not parser.is_at_boundary
+        begun = FormedBlocks((), group.stop)
+        group = None if is_over else read_formed(data, frames, parser, begun, tries_all=False)
+        group = None if group is begun else group
+
+
 def read_formed(
-    data: bytes, frames: FrameReader, parser: SniffingParser, begun: FormedBlocks | None = None
+    data: bytes,
+    frames: FrameReader,
+    parser: SniffingParser,
+    begun: FormedBlocks | None = None,
+    *,
+    tries_all: bool = True,
 ) -> FormedBlocks | None:
     """Read the next blocks of a read, up to the first one of another form.
 
@@ -100,6 +121,7 @@ def read_formed(
         frames: reads the frames of the body; it has `forms`.
         parser: the parser of the body.
         begun: the blocks before them in `data`, whose bytes are not kept; None if there are none.
+        tries_all: see `Surroundings.run_in`.
 
     Returns:
         These blocks and those before them; `begun` if the first of these has no declared form, or has to be
@@ -127,11 +149,11 @@ def read_formed(
             items.append((events, None))
         if stop == size or (events and type(events[-1]) is SessionEnd):
             break
-        if events and has_texts and (run := _texts_at(stop, data, decoder, parser)) is not None:
+        if events and has_texts and (run := _texts_at(stop, data, decoder, parser, tries_all)) is not None:
             break
         found = match(data, stop)
     if found is None and has_texts:
-        run = _texts_at(stop, data, decoder, parser)
+        run = _texts_at(stop, data, decoder, parser, tries_all)
     if stop > begin:
         empty = data.count(BLOCK_END, begin, stop) - len(items)
         frames.note_blocks(items, empty, None if run is None else run[0].template)
@@ -175,7 +197,7 @@ def _usual_block(fields: TextFields | None) -> Surroundings | None:
 
 
 def _texts_at(
-    begin: int, data: bytes, decoder: Decoder, parser: SniffingParser
+    begin: int, data: bytes, decoder: Decoder, parser: SniffingParser, tries_all: bool
 ) -> tuple[AnySurroundings, list[str], int] | None:
     """Return the first texts of the declared form, their surroundings, and the end of the last one; None if
     the first block is no such text.
@@ -185,7 +207,7 @@ def _texts_at(
         return None
     usual = _usual_block(fields)
     if usual is not None:
-        texts, end = usual.first_run_in(data, begin)
+        texts, end = usual.first_run_in(data, begin, tries_all=tries_all)
         if texts is not None:
             return usual.of(piece), texts, end
     found = fields.form.block_at(data, begin, piece, fields)
@@ -197,5 +219,5 @@ def _texts_at(
         around = Surroundings.around(template, before, BLOCK_END)
     else:
         around = ChangingSurroundings(template, before, BLOCK_END, parser.note_id)
-    texts, end = around.run_in(data, begin, tries_all=True)
+    texts, end = around.run_in(data, begin, tries_all=tries_all)
     return None if texts is None else (around, texts, end)

@@ -137,11 +137,13 @@ class Surroundings(TextReader, msgspec.Struct, eq=False, gc=False):
         end = data.find(self.end, begin) + len(self.end)
         return data.startswith(self.before, begin) and data.endswith(self._after, begin, end)
 
-    def first_run_in(self, data: bytes, begin: int = 0) -> tuple[list[str] | None, int]:
-        """Return the texts of the blocks from `begin` on, and where the last of them ends."""
+    def first_run_in(
+        self, data: bytes, begin: int = 0, *, tries_all: bool = True
+    ) -> tuple[list[str] | None, int]:
+        """Return the texts of the blocks from `begin` on, and where the last of them ends; see `run_in`."""
         if data[begin : begin + self._begin] != self.before:
             return None, begin
-        return self.run_in(data, begin, tries_all=True)
+        return self.run_in(data, begin, tries_all=tries_all)
 
     def texts_in(self, data: bytes) -> list[str] | None:
         """Return the texts of bytes that consist of such blocks; None for any other bytes."""
