@@ -16,7 +16,8 @@ export type { Normalizer } from "./events/event-reader.js";
 export { EventReader, type EventReaderOptions } from "./events/event-reader.js";
 export type { DataOf, EventOf, EventType } from "./events/event-types.js";
 export { parseStreamLine } from "./events/parse-stream-line.js";
-export { type FormField, type FormModel, formModel } from "./form/form-model.js";
+export type { FormField } from "./form/form-field.js";
+export { type FormModel, formModel } from "./form/form-model.js";
 export type * from "./message/message-state.js";
 export { MessageStreamHandler, type MessageStreamHandlerOptions } from "./message/message-stream-handler.js";
 export type {

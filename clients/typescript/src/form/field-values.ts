@@ -1,4 +1,4 @@
-import type { FieldError, FormField } from "./form-model.js";
+import type { FieldError, FormField } from "./form-field.js";
 import { matches } from "./pattern.js";
 
 const isEmpty = (value: unknown): boolean => (value ?? "") === "" || (Array.isArray(value) && value.length === 0);
