@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from streamweir.ids import short_id
 from streamweir.jsontext import write_json
@@ -25,11 +25,9 @@ from streamweir.optional_json import json_or
 from streamweir.runs.many_values import get_values
 from streamweir.runs.store import RunStore, StoreUnavailable
 from streamweir_gateway.requests.conversation import Conversation
+from streamweir_gateway.requests.kept_conversations import KeptConversations
 from streamweir_gateway.requests.open_questions import HeldQuestion, OpenQuestion, QuestionPlace
 from streamweir_gateway.requests.value_names import value_name
-
-if TYPE_CHECKING:
-    from streamweir_gateway.requests.conversations import Conversations
 
 __all__ = ["ConversationSync"]
 
@@ -60,7 +58,7 @@ class ConversationSync:
         conversations: the copy of the conversations in this process.
     """
 
-    def __init__(self, store: RunStore, endpoint: str, conversations: Conversations) -> None:
+    def __init__(self, store: RunStore, endpoint: str, conversations: KeptConversations) -> None:
         self._store: Final = store
         self._endpoint: Final = endpoint
         self._conversations: Final = conversations
