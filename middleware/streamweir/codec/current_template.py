@@ -171,7 +171,8 @@ def _formed_template_of(frame: Frame, piece: Piece, fields: TextFields) -> Messa
     """Return the template of a first text whose message has the form that the dialect declares."""
     if fields.form is None or (piece.meta and "extra" in piece.meta) or len(frame.data) > _LONGEST_COMPARED:
         return None
-    return fields.form.template_of(frame, piece, fields)
+    holes = fields.form.holes_in(frame.data, piece.content)
+    return None if holes is None else fields.template(piece, frame.event, frame.data, holes)
 
 
 def _piece_of(event: Event | None) -> Piece | None:

@@ -23,19 +23,17 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 
 import msgspec
 
 from streamweir.codec.holes import Hole, fits, hole_at, text_hole
 from streamweir.codec.message_path import Path, value_at
+from streamweir.codec.text_form import TextForm
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Thinking
 from streamweir.framing import Frame
 from streamweir.jsontext import parse_json, write_json
-
-if TYPE_CHECKING:
-    from streamweir.codec.text_form import TextForm
 
 __all__ = ["CountingTemplate", "MessageTemplate", "Path", "Piece", "TextFields", "are_alike"]
 

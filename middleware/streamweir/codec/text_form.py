@@ -18,8 +18,6 @@ import msgspec
 from streamweir.codec.block_forms import BLOCK_END, STRICT_PLACES, block_expression, message_expression
 from streamweir.codec.holes import Hole
 from streamweir.codec.json_pattern import JsonPattern
-from streamweir.codec.message_template import MessageTemplate, Piece, TextFields
-from streamweir.framing import Frame
 from streamweir.framing.event_names import remembered_name
 
 __all__ = ["TextForm"]
@@ -64,40 +62,34 @@ class TextForm:
     def _block(self) -> JsonPattern:
         return JsonPattern(block_expression(self._parts, _PLACES_OF_BLOCK), re.DOTALL)
 
-    def template_of(self, frame: Frame, piece: Piece, fields: TextFields) -> MessageTemplate | None:
-        """Return the template of a message that was read as `piece`; None if it does not have this form.
+    def holes_in(self, data: bytes, text: str) -> list[Hole] | None:
+        """Return the places of the values that change in a message; None if it does not have this form.
 
         Args:
-            frame: the frame of the message.
-            piece: the only event of the message.
-            fields: the text fields of the dialect.
+            data: the message.
+            text: the text that was read from it.
         """
-        data = frame.data
         found = self._pattern.match(data)
         if found is None:
             return None
         begin, end = found.span("text")
         try:
-            if _text(data[begin:end]) != piece.content:
-                return None
+            is_read = _text(data[begin:end]) == text
         except (msgspec.MsgspecError, ValueError):
             return None
-        return fields.template(piece, frame.event, data, _holes_of(found))
+        return _holes_of(found) if is_read else None
 
-    def block_at(
-        self, data: bytes, begin: int, piece: Piece, fields: TextFields
-    ) -> tuple[MessageTemplate, bytes] | None:
-        """Return the template of a text that has not been decoded, and the bytes of its block before its
-        message. The text itself may still be no valid string.
+    def block_at(self, data: bytes, begin: int) -> tuple[bytes, str | None, bytes, list[Hole]] | None:
+        """Return the parts of the SSE block at `begin`, which has not been decoded.
 
         Args:
             data: one read.
-            begin: the beginning of an SSE block in it.
-            piece: the event of the text, with another text.
-            fields: the text fields of the dialect.
+            begin: the beginning of the block in it.
 
         Returns:
-            None if the block does not have this form, or has a value that has to be decoded.
+            The bytes before the message, the event name, the message, and the places of the values that
+            change in it. The text itself may still be no valid string. None if the block does not have this
+            form, or has a value that has to be decoded.
         """
         found = self._block.match(data, begin)
         if found is None:
@@ -106,7 +98,7 @@ class TextForm:
         start = begin + len(before)
         message = data[start : found.end() - len(BLOCK_END)]
         event = None if name is None else remembered_name(name)
-        return fields.template(piece, event, message, _holes_of(found, 2, start)), before
+        return before, event, message, _holes_of(found, 2, start)
 
 
 def _holes_of(found: re.Match[bytes], skipped: int = 0, start: int = 0) -> list[Hole]:

@@ -192,8 +192,11 @@ def _usual_block(fields: TextFields | None) -> Surroundings | None:
     if fields is None or fields.form is None or not fields.form.usual_block:
         return None
     block = fields.form.usual_block.replace("<text>", '"text"').encode() + BLOCK_END
-    found = fields.form.block_at(block, 0, Content(""), fields)
-    return None if found is None else Surroundings.around(*found, BLOCK_END)
+    found = fields.form.block_at(block, 0)
+    if found is None:
+        return None
+    before, name, message, holes = found
+    return Surroundings.around(fields.template(Content(""), name, message, holes), before, BLOCK_END)
 
 
 def _texts_at(
@@ -210,10 +213,11 @@ def _texts_at(
         texts, end = usual.first_run_in(data, begin, tries_all=tries_all)
         if texts is not None:
             return usual.of(piece), texts, end
-    found = fields.form.block_at(data, begin, piece, fields)
+    found = fields.form.block_at(data, begin)
     if found is None:
         return None
-    template, before = found
+    before, name, message, holes = found
+    template = fields.template(piece, name, message, holes)
     around: AnySurroundings
     if template.is_constant:
         around = Surroundings.around(template, before, BLOCK_END)
