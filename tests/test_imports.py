@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.metadata import version
 
 import pytest
@@ -179,6 +180,12 @@ def test_every_other_module_is_above_the_core() -> None:
     shells = LIBRARY - core - {"streamweir"}
     for module in core:
         assert not imports_of(module) & shells, module
+
+
+def test_files_never_import_each_other_in_a_circle() -> None:
+    """Imports for types alone count too; an `__init__.py` only hands names on."""
+    files = {module for module in MODULES if MODULES[module].name != "__init__.py"}
+    TopologicalSorter({module: imports_of(module) & files for module in files}).prepare()
 
 
 KNOWN_BY_LISTING = ("streamweir.dialects", "streamweir.codec")

@@ -6,19 +6,19 @@ Source: the request contract, section 8.
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Final
 
 from streamweir.errors import ConfigurationError, UnknownDialectError
 from streamweir.jsontext import write_json_text
 from streamweir.requests.errors import RequestError
 from streamweir.translation.requests import planned_request
-from streamweir_gateway.cli.command import FAILED, OK, Commands, Run, UsageError, add_command, with_gateway
+from streamweir_gateway.cli.command import OK, Commands, Run, UsageError, add_command, with_gateway
 from streamweir_gateway.cli.dialect_options import dialect_options
+from streamweir_gateway.cli.given_request import body_of, print_refusal
 from streamweir_gateway.cli.home_made import add_config_option, home_made
 from streamweir_gateway.cli.input_output import STDIN
 
-__all__ = ["NAME", "add_to", "body_of", "print_refusal"]
+__all__ = ["NAME", "add_to"]
 
 NAME: Final = "request"
 _EXAMPLES: Final = """\
@@ -82,15 +82,3 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
     print(write_json_text(found))
     return OK
-
-
-def body_of(args: argparse.Namespace) -> bytes:
-    """Return the client's body: from the argument, or from standard input."""
-    return sys.stdin.buffer.read() if args.body == STDIN else args.body.encode("utf-8", "surrogateescape")
-
-
-def print_refusal(error: RequestError) -> int:
-    """Print the refusal that the client would get, and return the exit code."""
-    refused = {"error": {"code": error.code, "message": str(error)}, "status": error.status}
-    print(write_json_text(refused))
-    return FAILED

@@ -18,7 +18,7 @@ from streamweir.translation.requests import read_request
 from streamweir_gateway.cli.command import BAD_CONFIGURATION, OK, CommandFailed, UsageError
 from streamweir_gateway.cli.configuration import load
 from streamweir_gateway.cli.dialect_options import dialect_options
-from streamweir_gateway.cli.request import body_of, print_refusal
+from streamweir_gateway.cli.given_request import body_of, print_refusal
 from streamweir_gateway.config import EndpointConfig, GatewayConfig, UpstreamConfig
 from streamweir_gateway.incoming import Incoming
 from streamweir_gateway.observability.trace_context import trace_context_of
