@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from streamweir.codec.finish import CUT_SHORT, finish_with_calls
@@ -65,16 +65,22 @@ def parts_of_turn(
     order = folded.get("order")
     asked = [*filter(has_form, _open_questions(folded))] if has_form else []
     found = _fixed_order(folded, asked) if order is None else _stream_order(folded, order, asked)
-    parts: list[Part] = []
+    return [*_joined(part for part in found if with_tools or part.kind != "ran")]
+
+
+def _joined(found: Iterable[Part]) -> Iterator[Part]:
+    """Yield the parts, consecutive texts of one kind without opaque values as one."""
+    last: Part | None = None
+    texts: list[str] = []
     for part in found:
-        if part.kind == "ran" and not with_tools:
-            continue
-        last = parts[-1] if parts else None
         if last is not None and last.kind == part.kind and part.text and last.opaque is part.opaque is None:
-            parts[-1] = Part(part.kind, last.text + part.text)
-        else:
-            parts.append(part)
-    return parts
+            texts.append(part.text)
+            continue
+        if last is not None:
+            yield last._replace(text="".join(texts))
+        last, texts = part, [part.text]
+    if last is not None:
+        yield last._replace(text="".join(texts))
 
 
 def _fixed_order(folded: Mapping[str, Any], asked: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
@@ -92,7 +98,8 @@ def _stream_order(
     folded: Mapping[str, Any], order: list[Mapping[str, Any]], asked: Sequence[Mapping[str, Any]]
 ) -> Iterator[Part]:
     calls, interactions = folded["message"]["tool_calls"], folded["message"]["interactions"]
-    for_client = [call["tool_id"] for call in client_calls(folded)]
+    for_client = {call["tool_id"] for call in client_calls(folded)}
+    with_form = {*map(id, asked)}
     last: dict[str, Any] = {}
     servers: dict[str, str] = {}
     for entry in order:
@@ -106,7 +113,7 @@ def _stream_order(
                     gap = "" if is_exact or last.get(kind, message) == message else _EMPTY_LINE
                     text, last[kind] = gap + text, message
                 yield Part(kind, text, opaque=opaque)
-            case "question" if (data := interactions[entry["number"]]) in asked:
+            case "question" if id(data := interactions[entry["number"]]) in with_form:
                 yield Part("asked", call=data, server=servers.get(data["interaction_id"]))
             case "question" if question := _question(interactions[entry["number"]]):
                 yield Part("text", _EMPTY_LINE + question if "text" in last else question)
@@ -178,7 +185,8 @@ def text_of_turn(folded: Mapping[str, Any], *, but: Sequence[Mapping[str, Any]] 
     """
     message = folded["message"]
     texts = [message["content"], *message.get("channels", {}).values()]
-    texts += (_question(data) for data in message["interactions"] if data not in but)
+    left_out = {*map(id, but)}
+    texts += (_question(data) for data in message["interactions"] if id(data) not in left_out)
     return "\n\n".join(text for text in texts if text)
 
 

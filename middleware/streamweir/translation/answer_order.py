@@ -64,6 +64,8 @@ class AnswerOrder:
         self._fold = fold
         self._entries: list[_Entry] | None = []
         self._most = sys.maxsize if limit is None else max(limit // _ENTRY_BYTES, 16)
+        self._texts: dict[tuple[str | None, str | int] | None, list[_Entry]] = {}
+        """The texts of each message: the first entry, and those behind it that are not surely empty."""
         self._unnamed = 0
         """Counts the messages without an id that are complete."""
         self._numbers: dict[str, int] = {}
@@ -121,14 +123,16 @@ class AnswerOrder:
 
     def _replace(self, message: tuple[str | None, str | int], text: str) -> None:
         """Put `text` at the first entry of the message; its other entries become empty."""
-        places = [entry for entry in self._entries or () if entry.kind == "text" and entry.message == message]
-        if not places:
+        places = self._texts.get(message)
+        if places is None:
             self._extend("text", message, text)
             return
         for entry in places:
             entry.pieces = TextPieces()
-        if (first := places[0].pieces) is not None:
-            first.append(text)
+        first, last = places[0], self._open_entry("text", message)
+        if first.pieces is not None:
+            first.pieces.append(text)
+        places[1:] = [] if last is None or last is first else [last]
 
     def _extend(self, kind: str, message: tuple[str | None, str | int] | None, text: str) -> None:
         last = self._open_entry(kind, message)
@@ -168,8 +172,11 @@ class AnswerOrder:
         if self._entries is None:
             return
         self._entries.append(entry)
+        if entry.kind == "text":
+            self._texts.setdefault(entry.message, []).append(entry)
         if len(self._entries) > self._most:
             self._entries = None
+            self._texts.clear()
 
 
 def _as_json(entry: _Entry) -> dict[str, Any]:

@@ -319,6 +319,9 @@ class Fold:
 
     def _add_call(self, event: ToolCallStart | ToolCallProgress | ToolCallEnd, at: int | None) -> int:
         call, before = self._calls_by_id.get(event.tool_id), 0
+        if isinstance(event, ToolCallProgress) and call is not None:  # the result does not show it
+            call.go_on(event)
+            return 0
         if call is None or (isinstance(event, ToolCallStart) and call.status != "running"):
             call = self._calls_by_id[event.tool_id] = ToolCall(
                 tool_id=event.tool_id, tool_name=UNNAMED, start_time=at

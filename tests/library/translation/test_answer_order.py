@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from streamweir import Translator
+from streamweir.codec import whole_turn
+from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import Content, Thinking
+from streamweir.translation import answer_order
 from streamweir.translation.answer_order import AnswerOrder
 from streamweir.translation.fold import Fold
 
@@ -105,3 +108,50 @@ def test_answer_order_with_too_many_changes_is_forgotten() -> None:
             fold.add(event)
             order.add(event)
     assert order.entries() is None
+
+
+def test_replaced_text_of_a_message_in_many_places_empties_each_place_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = 0
+
+    class Pieces(TextPieces):
+        def __init__(self) -> None:
+            nonlocal made
+            made += 1
+            super().__init__()
+
+    monkeypatch.setattr(answer_order, "TextPieces", Pieces)
+    fold = Fold("r", limit=None)
+    order = AnswerOrder(fold, limit=None)
+    for number in range(500):
+        for event in (Content("a"), Thinking("b"), Content(f"new {number}", op="replace")):
+            order.add(event)
+    assert made < 4 * 500
+    assert [entry["text"] for entry in order.entries() or () if entry["kind"] == "text"] == ["new 499"]
+
+
+def test_text_behind_a_replaced_message_is_replaced_with_it() -> None:
+    events = [text("One."), THOUGHT, text("Two."), text("New.", op="replace"), text(" More.")]
+    assert anthropic_parts(events) == ["New.", "Hm.", " More."]
+    assert anthropic_parts([*events, text("Last.", op="replace")]) == ["Last.", "Hm."]
+    assert anthropic_parts([*events, THOUGHT, text("Last.", op="replace")]) == ["Last.", "Hm.Hm."]
+
+
+class Unadded(str):
+    """A text that may be joined, but not added to another one."""
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> str:
+        raise AssertionError(other)
+
+
+def test_texts_of_one_part_are_joined_once() -> None:
+    parts = [whole_turn.Part("text", Unadded(f"{number} ")) for number in range(3)]
+    found = [*whole_turn._joined([*parts, whole_turn.Part("thinking", "t"), *parts])]
+    assert [(part.kind, part.text) for part in found] == [
+        ("text", "0 1 2 "),
+        ("thinking", "t"),
+        ("text", "0 1 2 "),
+    ]

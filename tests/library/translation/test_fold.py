@@ -17,9 +17,12 @@ from streamweir.events import (
     SessionEnd,
     Thinking,
     ToolCallEnd,
+    ToolCallProgress,
     ToolCallStart,
     Warning,
 )
+from streamweir.jsontext import write_json
+from streamweir.translation import fold as fold_module
 from streamweir.translation.fold import Fold
 from streamweir.translation.translator import Translator
 
@@ -141,3 +144,19 @@ def test_fold_with_only_a_failure_has_no_answer() -> None:
     engine = Translator(speaks="legacy", framing="json")
     engine.feed(b'data: {"type":"token","content":"Hi"}\n\n')
     assert engine.has_answer
+
+
+def test_progress_of_a_call_with_large_arguments_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    fold = Fold("req_1", limit=1 << 20)
+    fold.add(ToolCallStart(tool_id="t", tool_name="look", arguments={"a": "x" * 100_000}))
+    size, measured = fold.size, 0
+
+    def counted(value: Any) -> bytes:
+        nonlocal measured
+        measured += len(written := write_json(value))
+        return written
+
+    monkeypatch.setattr(fold_module, "write_json", counted)
+    for _ in range(100):
+        fold.add(ToolCallProgress(tool_id="t", progress=0.5))
+    assert (measured, fold.size) == (0, size)
