@@ -11,6 +11,9 @@ from streamweir.framing.line_style import LineFraming
 __all__ = ["with_data"]
 
 _LINE_ENDS: Final = b"\r\n"
+_FIELD: Final = re.compile(rb"data(?:$|: ?)|error: ?(?=\{)")
+"""Matches the name of a field that holds data; `error` holds data only in front of an object."""
+
 _NOT_DATA: Final = re.compile(rb"[ \t]*+$|:|[A-Za-z_-]++(?::|$)")
 """Matches lines after a data line that do not continue it: blank lines, comments, fields."""
 
@@ -30,12 +33,12 @@ def with_data(raw: bytes, data: bytes, framing: LineFraming) -> bytes:
     is_written = False
     for line in raw.removeprefix(BOM).splitlines(keepends=True):
         text = line.rstrip(_LINE_ENDS)
-        is_field = text == b"data" or text.startswith(b"data:")
+        field = _FIELD.match(text)
         is_bare = text.startswith(b"{") and text.rstrip().endswith(b"}")
-        if not is_field and not is_bare and (not is_written or _NOT_DATA.match(text)):
+        if field is None and not is_bare and (not is_written or _NOT_DATA.match(text)):
             out.append(line)
         elif not is_written:
             is_written = True
-            begin = b"" if not is_field else b"data: " if text.startswith(b"data: ") else b"data:"
+            begin = b"" if field is None else b"data:" if text == b"data" else field[0]
             out.append(begin + data + line[len(text) :])
     return b"".join(out)

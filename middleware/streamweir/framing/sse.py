@@ -6,6 +6,7 @@ Source: WHATWG HTML, section 9.2.6 (interpreting an event stream). Intended diff
 - The last block needs no blank line after it.
 - A line that is a JSON object is a frame: legacy servers print one without `data:`.
 - Lines after `data: {` that are not fields belong to that data: other servers print JSON over several lines.
+- A line `error: {...}` is the data of an event `error`: llama.cpp reports a failure so.
 """
 
 from __future__ import annotations
@@ -340,6 +341,9 @@ class SSEParser:
                 self._id = name_of(value)
             case b"retry":
                 pass
+            case b"error" if value[:1] == b"{" and not self._data:
+                self._event = self._event or "error"
+                self._add(value)
             case _ if colon and line.startswith(b"{") and line.rstrip().endswith(b"}") and not self._data:
                 self.recognised = True
                 return Frame(line, self._event, self._id)

@@ -131,6 +131,11 @@ def test_retry_and_unknown_fields_are_ignored() -> None:
     assert every_way(body) == [(None, b"1", None)]
 
 
+def test_object_in_an_error_field_is_the_data_of_an_error() -> None:
+    body = b'error: {"a": 1}\n\nerror: no\n\ndata: 1\nerror: {}\n\nevent: x\nerror:{}\n\n'
+    assert every_way(body) == [("error", b'{"a": 1}', None), (None, b"1", None), ("x", b"{}", None)]
+
+
 def test_bare_json_object_between_blocks_is_a_frame() -> None:
     assert every_way(b'data: 1\n\n{"a": 1}\n\nmessage:\ndata: 2\n\n') == [
         (None, b"1", None),

@@ -24,6 +24,7 @@ from streamweir.codec.coerce import (
 )
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
+from streamweir.codec.families.minimax_failures import BASE_RESP, error_in_base_resp
 from streamweir.codec.families.openai_attachments import audio_in, citations_in
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
 from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
@@ -70,7 +71,7 @@ _CHUNK: Final = frozenset(
         *("id", "object", "created", "model", "choices", "usage", "error"),
         *(
             *("system_fingerprint", "service_tier", "provider", "prompt_filter_results"),
-            *("obfuscation", "x_groq", "moderation"),
+            *("obfuscation", "x_groq", "moderation", BASE_RESP),
         ),
     }
 )
@@ -318,6 +319,7 @@ def is_completion(message: Mapping[str, Any]) -> bool:
             isinstance(message.get("error"), dict | str) and bool(message["error"]) and "event" not in message
         )
         or (_may_lack_choices(message) and isinstance(message.get("usage"), dict))
+        or error_in_base_resp(message) is not None
     )
 
 
@@ -373,11 +375,11 @@ def _error_in(message: Mapping[str, Any]) -> Event | None:
     if not error and isinstance(groq := message.get("x_groq"), dict):
         error = groq.get("error")
     if not error:
-        return None
+        return error_in_base_resp(message) if BASE_RESP in message else None
     if not isinstance(error, dict):
         return upstream_error(error)
     code = error.get("code")
-    status = code if isinstance(code, int) else error.get("status")
+    status = code if isinstance(code, int) else error.get("status", error.get("status_code"))
     return upstream_error(
         error.get("message"),
         code=code if isinstance(code, str) and code else error.get("type"),

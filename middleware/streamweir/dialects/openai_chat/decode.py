@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from streamweir.classification import FailureInBody, failure_in_body
 from streamweir.codec.base import Decoder
 from streamweir.codec.block_forms import BlockForms, text_in
 from streamweir.codec.coerce import custom
+from streamweir.codec.error_only_body import error_event_of
 from streamweir.codec.families.openai_chunks import is_completion
 from streamweir.codec.families.plain_chunks import PlainChunk
 from streamweir.codec.families.ragflow_chunks import RagflowChunkReader
@@ -36,7 +38,10 @@ _CANCELLED: Final = "cancelled"
 
 
 class OpenAIChatDecoder(Decoder):
-    """Reads the chunks of one stream. A `finish_reason` or `[DONE]` completes it; usage may still follow."""
+    """Reads the chunks of one stream. A `finish_reason` or `[DONE]` completes it; usage may still follow.
+
+    `[DONE]` alone does not complete an answer behind a failure that is no chunk: servers write it there, too.
+    """
 
     text_fields: ClassVar = TextFields(
         texts=(
@@ -90,6 +95,8 @@ class OpenAIChatDecoder(Decoder):
     )
 
     judges_texts = False  # until a chunk is RAGFlow's
+    _failure: FailureInBody | None = None
+    """The first failure that was reported in a message of another shape than this API's."""
 
     def __init__(self) -> None:
         self._chunks = _Chunks()
@@ -113,10 +120,12 @@ class OpenAIChatDecoder(Decoder):
         """Return the events of `frame`."""
         text = frame.data.strip()
         if text == b"[DONE]":
-            self.complete = self.complete or self._begun
+            self.complete = self.complete or (self._begun and self._failure is None)
             return self._chunks.flush()
         if not text:
             return ()
+        if frame.event == "error":
+            self._failure = self._failure or failure_in_body(frame.json_or(None)) or FailureInBody()
         message = frame.json()
         plain = self._chunks.read_plain(message) if type(message) is dict else None
         if plain is None:
@@ -141,6 +150,8 @@ class OpenAIChatDecoder(Decoder):
             return None
         elif kind == "finish":
             events = chunks.take_plain({}, PlainChunk("", found["reason"].decode()))
+        elif self._failure is not None:
+            return None
         else:
             self.complete = True
             return ()
@@ -168,10 +179,14 @@ class OpenAIChatDecoder(Decoder):
         yield from self._chunks.flush()
         if self.complete:
             yield from self._chunks.close()
+        elif self._failure is not None:
+            yield error_event_of(self._failure)
 
     def _read(self, message: Any) -> Iterator[Event]:
         if not isinstance(message, dict) or not (is_completion(message) or message.get("object") == "error"):
-            yield custom("message", message)
+            failure = failure_in_body(message)
+            self._failure = self._failure or failure
+            yield custom("error" if failure else "message", message)
             return
         self._begun = True
         self._chunks.name_stream(self.request_id, self.room)
