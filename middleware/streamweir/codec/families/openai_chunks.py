@@ -28,6 +28,7 @@ from streamweir.codec.families.minimax_failures import BASE_RESP, error_in_base_
 from streamweir.codec.families.openai_attachments import audio_in, citations_in
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
 from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
+from streamweir.codec.families.openai_sources import Sources, sources_in
 from streamweir.codec.families.openai_usage import TOKENS, tokens_in
 from streamweir.codec.families.plain_chunks import PlainChunk, plain_chunk
 from streamweir.codec.finish import CUT_SHORT, finish_error
@@ -71,7 +72,7 @@ _CHUNK: Final = frozenset(
         *("id", "object", "created", "model", "choices", "usage", "error"),
         *(
             *("system_fingerprint", "service_tier", "provider", "prompt_filter_results"),
-            *("obfuscation", "x_groq", "moderation", BASE_RESP),
+            *("obfuscation", "p", "x_groq", "moderation", BASE_RESP),
         ),
     }
 )
@@ -108,6 +109,7 @@ class ChunkReader:
     _calls: ClientCalls | None = None
     _reasoning: Reasoning | None = None
     _other_reasoning: Reasoning | None = None
+    _sources: Sources | None = None
 
     def __init__(self, *, room: int = EVENT_BYTES) -> None:
         self.complete = False
@@ -195,11 +197,17 @@ class ChunkReader:
             yield from self._count(groq.get("usage"), meta)
             if rest := leftover(groq, ("id", "usage", "error")):
                 yield custom("x_groq", rest, meta)
-        if not message.keys() <= _CHUNK and (rest := leftover(message, _CHUNK)):
-            yield custom("chunk", rest, meta)
+        given: dict[str, Any] = {}
+        if not message.keys() <= _CHUNK:
+            given = sources_in(message)
+            if rest := leftover(message, _CHUNK | given.keys()):
+                yield custom("chunk", rest, meta)
         for choice in bounded(choices):
             if isinstance(choice, dict):
                 yield from self.read_choice(choice, meta)
+        if given:
+            self._sources = self._sources or Sources()
+            yield from self._sources.read(given, meta)
 
     def _begin(self, message: Mapping[str, Any], choices: Any) -> tuple[Event, ...]:
         """Note the id of the answer; return the start of the stream at the first chunk."""
@@ -237,7 +245,9 @@ class ChunkReader:
         delta = choice.get("delta")
         if isinstance(delta, dict) and "message" in choice:
             self.calls.may_be_run = True  # hayhooks writes both, before pipelines and agents with tools
-        fields = delta if isinstance(delta, dict) else whole if isinstance(whole, dict) else {}
+        fields = delta if isinstance(delta, dict) else {}
+        if isinstance(whole, dict) and not any(fields.get(name) for name in fields.keys() - {"role"}):
+            fields = whole  # Perplexity's whole answers have an empty delta, too
         if not fields and isinstance(choice.get("text"), str):
             fields = {"content": choice["text"]}
         if not fields.keys() <= self.known and (rest := leftover(fields, self.known)):

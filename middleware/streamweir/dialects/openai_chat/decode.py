@@ -49,7 +49,7 @@ class OpenAIChatDecoder(Decoder):
             ("choices", 0, "delta", "reasoning_content"),
             ("choices", 0, "delta", "reasoning"),
         ),
-        ignored=(("created",), ("obfuscation",)),
+        ignored=(("created",), ("obfuscation",), ("p",)),
         form=TextForm(
             '{"id":<string>,"object":"chat.completion.chunk","created":<number>,"model":<string>',
             ',"service_tier":<string_or_null>?',
