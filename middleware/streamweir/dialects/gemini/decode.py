@@ -9,7 +9,7 @@ from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import counts_in, custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.families.gemini_content import FINISH_REASONS, TOKENS
-from streamweir.codec.finish import finish_error, finish_with_calls
+from streamweir.codec.finish import CUT_SHORT, finish_error, finish_with_calls
 from streamweir.codec.head_messages import head_objects
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.gemini.decode_names import has_snake_case, in_camel_case
@@ -79,6 +79,7 @@ class GeminiDecoder(Decoder):
         if not frame.data.strip():
             return ()
         self._parts.request_id = self.request_id
+        self._parts.calls_room.size = self.room
         value = in_camel_case(frame.json()) if has_snake_case(frame.data) else frame.json()
         return self._read_all(value) if isinstance(value, list) else self._read(value)
 
@@ -160,7 +161,8 @@ class GeminiDecoder(Decoder):
             yield error
             return
         self.complete = True
-        self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
+        finish = self._summary["finish_reason"] = standard_finish(reason, FINISH_REASONS)
+        yield from self._parts.end_calls(is_cut=finish in CUT_SHORT)
 
     def _count(self, usage: Any) -> None:
         """Note the tokens. Counts include all earlier tokens, so that later counts replace earlier ones."""

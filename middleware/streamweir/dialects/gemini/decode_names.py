@@ -23,6 +23,7 @@ _NAMES: Final = (
     *("totalTokenCount", "thoughtsTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount"),
     *("webSearchQueries", "groundingSupports", "groundingChunkIndices", "confidenceScores", "startIndex"),
     *("endIndex", "partIndex", "searchEntryPoint", "renderedContent", "retrievalMetadata"),
+    *("toolCall", "toolResponse", "toolType", "jsonPath", "stringValue", "numberValue", "boolValue"),
 )
 _KNOWN: Final = by_snake_case(_NAMES)
 _APPLICATION: Final = frozenset({"args", "response"})

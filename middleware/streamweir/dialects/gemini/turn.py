@@ -21,7 +21,7 @@ _PLAIN: Final = frozenset({"text", "thought"})
 _SIGNATURES: Final = ("thoughtSignature", "thought_signature")
 _CALLS: Final = ("functionCall", "function_call")
 _FINISHES: Final = ("finishReason", "finish_reason")
-_UNFINISHED: Final = ("partialArgs", "partial_args")
+_UNFINISHED: Final = ("partialArgs", "partial_args", "willContinue", "will_continue")
 
 
 class _Text:
