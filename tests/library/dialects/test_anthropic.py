@@ -60,3 +60,16 @@ def test_counts_of_a_server_are_bounded() -> None:
     assert end["data"]["summary"]["total_tokens"] == 7
     assert 90 < len(kept) < 120
     assert {**rest["data"]["data"]["value"], **kept} == many
+
+
+def test_container_of_the_end_is_data() -> None:
+    container = {"id": "container_1", "expires_at": "2026-04-24T11:13:36Z"}
+    messages: list[dict[str, object]] = [
+        {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "container": container}},
+        {"type": "message_stop"},
+    ]
+    body = b"".join(b"data: " + json.dumps(message).encode() + b"\n\n" for message in messages)
+    events = events_of(translate([body], speaks="anthropic"))
+    (data,) = [event["data"]["data"] for event in events if event["type"] == "data"]
+    assert data == {"name": "delta", "value": {"container": container}}

@@ -179,6 +179,39 @@ def test_pieces_of_shell_commands_are_the_json_of_the_arguments(commands: list[l
     assert json.loads(pieces_of(events, "call_1")) == {"action": action}
 
 
+@given(strategies.lists(strategies.text(min_size=1), min_size=1))
+def test_pieces_of_a_diff_are_the_json_of_the_arguments(pieces: list[str]) -> None:
+    operation = {"type": "update_file", "path": "a", "diff": "".join(pieces)}
+    deltas = [{"type": "response.apply_patch_call_operation_diff.delta", "delta": piece} for piece in pieces]
+    item = call("apply_patch_call") | {"operation": operation}
+    done = {"type": "response.apply_patch_call_operation_diff.done", "diff": operation["diff"]}
+    events = read(streamed(item, *deltas, done), stream_tool_arguments=True)
+    assert json.loads(pieces_of(events, "call_1")) == {"operation": operation}
+    assert [start["arguments"] for start in data_of(events, "tool_call_start")] == [{"operation": operation}]
+    assert data_of(events, "data") == []
+
+
+def test_outputs_of_the_servers_searches_belong_to_the_calls_in_their_order() -> None:
+    unnamed = {"call_id": None, "execution": "server", "status": "completed"}
+    items: list[dict[str, Any]] = [
+        {"type": "tool_search_call", "id": f"tsc_{number}", "arguments": {"paths": [f"p{number}"]}, **unnamed}
+        for number in (1, 2)
+    ]
+    outputs: list[dict[str, Any]] = [
+        {"type": "tool_search_output", "id": f"tso_{number}", "tools": [{"name": f"t{number}"}], **unnamed}
+        for number in (1, 2)
+    ]
+    for order in ([*items, *outputs], [items[0], outputs[0], items[1], outputs[1]]):
+        events = read(response(*order))
+        assert [start["tool_id"] for start in data_of(events, "tool_call_start")] == ["tsc_1", "tsc_2"]
+        ends = data_of(events, "tool_call_end")
+        assert [(end["tool_id"], end["result"]) for end in ends] == [
+            ("tsc_1", [{"name": "t1"}]),
+            ("tsc_2", [{"name": "t2"}]),
+        ]
+        assert data_of(events, "warning") == []
+
+
 def frames_for(target: str, name: str) -> list[dict[str, Any]]:
     (stream,) = [
         found

@@ -35,7 +35,7 @@ _KNOWN_TOKENS: Final = ("prompt_tokens", "completion_tokens")
 _PAUSES: Final = ("pause_turn", "compaction")
 """The stop reasons of a turn that continues when the client sends it back."""
 
-_DELTA: Final = frozenset({"stop_reason", "stop_sequence", "stop_details", "container"})
+_DELTA: Final = frozenset({"stop_reason", "stop_sequence", "stop_details"})
 _BOOKKEEPING: Final = ("context_management", "input_transformations")
 """Reports of changes to the request, which are passed on with the counts."""
 

@@ -51,7 +51,7 @@ _DELTAS: Final = TEXT_DELTAS | THINKING_DELTAS
 _ARGUMENT_DELTAS: Final = frozenset(
     {
         *("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"),
-        "response.shell_call_command.delta",
+        *("response.shell_call_command.delta", "response.apply_patch_call_operation_diff.delta"),
     }
 )
 

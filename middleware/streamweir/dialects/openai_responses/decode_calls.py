@@ -13,6 +13,7 @@ their outputs into the same response.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -78,6 +79,8 @@ class Calls:
         self._declared: frozenset[str] = frozenset()
         self._open: dict[str, str] = {}
         """The names of open calls, by id."""
+        self._unnamed: deque[str] = deque(maxlen=_MOST_OPEN)
+        """The ids of calls of the server that have no `call_id`; their outputs come in this order."""
         self._approvals: dict[str, str] = {}
         """The names of calls that wait for an approval, by the id of the request for approval."""
 
@@ -118,6 +121,8 @@ class Calls:
         before = call.arguments.size
         if kind == "response.shell_call_command.delta":
             piece = call.arguments.command(text, message.get("command_index"))
+        elif kind == "response.apply_patch_call_operation_diff.delta":
+            piece = call.arguments.diff(text)
         elif kind == "response.custom_tool_call_input.delta":
             piece = call.arguments.input(text)
         else:
@@ -150,8 +155,15 @@ class Calls:
     def output(self, item: Mapping[str, Any]) -> Iterable[Event]:
         """Return the result of a call. It shows that the server has run the call."""
         end = output_of(item)
+        if self._unnamed and not item.get("call_id"):
+            end.tool_id = self._unnamed.popleft()
         self._open.pop(end.tool_id, None)
         return (end,)
+
+    def await_output(self, item: Mapping[str, Any]) -> None:
+        """Note a call of the server whose output names no call, because the call has no `call_id`."""
+        if not item.get("call_id"):
+            self._unnamed.append(call_id_of(item))
 
     def output_piece(self, call: BegunCall | None, delta: Any) -> Iterable[Event]:
         """Return the event of a piece of a shell's output."""

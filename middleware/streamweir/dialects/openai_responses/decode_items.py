@@ -11,7 +11,7 @@ from streamweir.codec.coerce import custom, leftover, meta_of, text_of
 from streamweir.codec.room import Room
 from streamweir.dialects.openai_responses.decode_calls import BegunCall, Calls
 from streamweir.dialects.openai_responses.decode_notes import NOTES, note_of
-from streamweir.dialects.openai_responses.decode_tools import opaque_id, server_call
+from streamweir.dialects.openai_responses.decode_tools import WITH_OUTPUT_ITEM, opaque_id, server_call
 from streamweir.dialects.openai_responses.shared_words import (
     CLIENT_CALLS,
     ITEMS,
@@ -156,6 +156,8 @@ class Items:
     def _server_call(self, kind: str, item: Mapping[str, Any], known: _Item) -> Iterator[Event]:
         for event in server_call(item, has_begun=known.has_start):
             yield self.calls.marked(event, item)
+        if kind in WITH_OUTPUT_ITEM:
+            self.calls.await_output(item)
         image = item.get("result")
         if kind == _IMAGE and isinstance(image, str) and image:
             form = text_of(item.get("output_format")) or "png"

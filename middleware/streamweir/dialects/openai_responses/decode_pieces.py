@@ -1,10 +1,11 @@
 """Converts the pieces of the arguments of a call to pieces of one JSON text.
 
-    event                             pieces             JSON text of the arguments
-    ───────────────────────────────   ────────────────   ─────────────────────────────────────────────
-    function_call_arguments.delta     JSON               the pieces
-    custom_tool_call_input.delta      text               {"input": "..."}
-    shell_call_command.delta          text, by command   {"action": {"commands": ["...", "..."], ...}}
+    event                                   pieces             JSON text of the arguments
+    ─────────────────────────────────────   ────────────────   ─────────────────────────────────────────────
+    function_call_arguments.delta           JSON               the pieces
+    custom_tool_call_input.delta            text               {"input": "..."}
+    shell_call_command.delta                text, by command   {"action": {"commands": ["...", "..."], ...}}
+    apply_patch_call_operation_diff.delta   text               {"operation": {"diff": "...", ...}}
 
 Source: the Responses API, streaming events (openai-python 3.57).
 """
@@ -23,6 +24,7 @@ __all__ = ["ArgumentText"]
 _INPUT: Final = '{"input":"'
 _COMMANDS: Final = '{"action":{"commands":["'
 _NEXT_COMMAND: Final = '","'
+_DIFF: Final = '{"operation":{"diff":"'
 
 
 class ArgumentText:
@@ -37,6 +39,11 @@ class ArgumentText:
         self._end: str | None = None
         """The text that closes the begun JSON; None before the first piece; empty if the pieces are JSON."""
         self._command: Any = None
+        self._holder: tuple[str, str, str] | None = None
+        """The argument whose field arrives in pieces, that field, and the end of its value.
+
+        None if the field is the only one.
+        """
 
     @property
     def size(self) -> int:
@@ -63,7 +70,15 @@ class ArgumentText:
         """Add a piece of the command with this index; return it as a piece of JSON."""
         begin = _COMMANDS if self._end is None else "" if index == self._command else _NEXT_COMMAND
         self._command = index
+        self._holder = ("action", "commands", '"]')
         self._end = '"]}}'
+        return self._add(begin + _within_string(piece))
+
+    def diff(self, piece: str) -> str:
+        """Add a piece of the diff of a patch; return it as a piece of JSON."""
+        begin = _DIFF if self._end is None else ""
+        self._holder = ("operation", "diff", '"')
+        self._end = '"}}'
         return self._add(begin + _within_string(piece))
 
     def last(self, item: Mapping[str, Any]) -> str:
@@ -73,10 +88,11 @@ class ArgumentText:
             item: the whole call.
         """
         end = self._end or ""
-        action = item.get("action")
-        if end and self._command is not None and isinstance(action, dict):
-            rest = leftover(action, ("commands",))
-            end = '"]' + (f",{write_json_text(rest)[1:-1]}" if rest else "") + "}}"
+        if self._holder is not None:
+            name, piecewise, close = self._holder
+            held = item.get(name)
+            rest = leftover(held, (piecewise,)) if isinstance(held, dict) else None
+            end = close + (f",{write_json_text(rest)[1:-1]}" if rest else "") + "}}"
         return end
 
     def _add(self, piece: str) -> str:

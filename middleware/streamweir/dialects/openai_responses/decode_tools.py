@@ -28,7 +28,16 @@ from streamweir.dialects.openai_responses.shared_words import CLIENT_CALLS, NAME
 from streamweir.events import Event, Opaque, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id
 
-__all__ = ["call_id_of", "client_call", "is_client_call", "name_of", "opaque_id", "output_of", "server_call"]
+__all__ = [
+    "WITH_OUTPUT_ITEM",
+    "call_id_of",
+    "client_call",
+    "is_client_call",
+    "name_of",
+    "opaque_id",
+    "output_of",
+    "server_call",
+]
 
 _RAN: Final = ("action", "queries", "results", "code", "outputs", "output", "result")
 """The fields of a server's call that hold its arguments and its result."""
@@ -125,7 +134,7 @@ def server_call(item: Mapping[str, Any], *, has_begun: bool = False) -> Iterator
         has_begun: whether the start of the call has been yielded.
     """
     kind = text_of(item.get("type"))
-    tool_id = call_id_of(item) if kind in _WITH_OUTPUT_ITEM else short_id(text_of(item.get("id")))
+    tool_id = call_id_of(item) if kind in WITH_OUTPUT_ITEM else short_id(text_of(item.get("id")))
     asked = item.get("arguments") or _asked(item)
     rest = leftover(item, (*_CALL, "arguments", "error", "server_label", *_BOOKKEEPING, *_RAN))
     label = item.get("server_label")
@@ -135,11 +144,11 @@ def server_call(item: Mapping[str, Any], *, has_begun: bool = False) -> Iterator
         yield ToolCallStart(tool_id, name_of(item), arguments=given, meta=meta)
     if item.get("error") is not None or item.get("status") == "failed":
         yield ToolCallEnd(tool_id, "failed", error=tool_error(item.get("error")))
-    elif kind not in _WITH_OUTPUT_ITEM:
+    elif kind not in WITH_OUTPUT_ITEM:
         yield ToolCallEnd(tool_id, result=_outcome(item), meta=and_extra(None, extra if has_begun else None))
 
 
-_WITH_OUTPUT_ITEM: Final = frozenset({"program", "tool_search_call", "shell_call"})
+WITH_OUTPUT_ITEM: Final = frozenset({"program", "tool_search_call", "shell_call"})
 """The types of calls of the server whose result is a separate item."""
 
 _BOOKKEEPING: Final = ("fingerprint", "execution")

@@ -83,7 +83,7 @@ REPETITIONS: Final = frozenset(
         *("response.code_interpreter_call_code.done", "response.image_generation_call.in_progress"),
         *("response.image_generation_call.generating", "response.image_generation_call.completed"),
         *("response.mcp_list_tools.in_progress", "response.mcp_list_tools.completed"),
-        "response.mcp_call_arguments.delta",
+        *("response.mcp_call_arguments.delta", "response.apply_patch_call_operation_diff.done"),
     }
 )
 """The types of events whose content the end of their item repeats completely."""
@@ -97,6 +97,7 @@ EVENTS: Final = frozenset(
         *("response.created", "response.queued", "response.output_item.added", "response.output_item.done"),
         *("response.output_text.annotation.added", "response.function_call_arguments.delta"),
         *("response.custom_tool_call_input.delta", "response.shell_call_command.delta"),
+        "response.apply_patch_call_operation_diff.delta",
         *("response.audio.delta", "response.audio.done", "response.audio.transcript.delta"),
         *("response.audio.transcript.done", "response.image_generation_call.partial_image"),
         *("response.shell_call_output_content.delta", "response.compaction.compacting"),
