@@ -233,3 +233,41 @@ def test_agent_of_langserve_calls_its_tools_once() -> None:
         "asked": [],
         "status": "completed",
     }
+
+
+@pytest.mark.parametrize("ending", ["", "-cut", "-failed", "-asks"])
+def test_envelopes_with_sse_names_mean_the_same_for_the_server_dialect(ending: str) -> None:
+    body = (RECORDED / f"events-v3-server{ending}.sse").read_bytes()
+    assert meaning_of(body, "langgraph-server") == meaning_of(body)
+    assert detect_dialect(body) == "langgraph-events"
+
+
+def test_messages_of_parallel_nodes_in_envelopes_stay_apart() -> None:
+    def enveloped(node: str, event: Fields) -> Fields:
+        return {
+            "type": "event",
+            "method": "messages",
+            "params": {"namespace": [], "node": node, "data": event},
+        }
+
+    started = [
+        enveloped(node, {"event": "message-start", "role": "ai", "id": f"m-{node}"}) for node in ("a", "b")
+    ]
+    texts = [
+        enveloped(
+            node,
+            {
+                "event": "content-block-delta",
+                "index": 0,
+                "delta": {"type": "text-delta", "text": f"from {node}"},
+            },
+        )
+        for node in ("a", "b")
+    ]
+    body = "".join(in_sse(message, "messages") for message in [*started, *texts]).encode()
+    found = {
+        event["metadata"]["message_id"]: event["data"]["content"]
+        for event in events_of(translate([body], speaks="langgraph-events"))
+        if event["type"] == "content" and event["data"]["content"]
+    }
+    assert found == {"m-a": "from a", "m-b": "from b"}

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from streamweir.codec.coerce import and_extra, leftover, object_in, text_of, upstream_error
+from streamweir.codec.families.langchain_call_blocks import CallBlocks
 from streamweir.codec.families.langchain_messages import ChainMessages
 from streamweir.events import Content, Event, Meta
 from streamweir.ids import RecentIds, short_id
@@ -25,20 +26,19 @@ _EVENTS: Final = frozenset(
     }
 )
 _KNOWN: Final = (
-    *("event", "role", "id", "index", "content", "delta", "usage", "metadata"),
+    *("event", "role", "id", "message_id", "index", "content", "delta", "usage", "metadata"),
     *("additional_kwargs", "message", "code"),
 )
-_BLOCK: Final = ("type", "text", "reasoning", "id", "index", "name", "args")
-_LARGEST_INDEX: Final = 1 << 31
+_BLOCK: Final = ("type", "text", "reasoning", "id", "index", "name", "args", "fields")
+_STARTS: Final = ("role", "content", "id", "message_id")
 
 
 def is_block_event(value: Any) -> bool:
     """Return whether a message is one of the events that this module reads."""
     match value:
         case {"event": str(name)} if name in _EVENTS:
-            return (
-                name not in ("message-start", "content-block-start") or "role" in value or "content" in value
-            )
+            is_start = name in ("message-start", "content-block-start")
+            return not is_start or any(field in value for field in _STARTS)
         case {"event": "error", "message": str()}:
             return len(value) <= 3
     return False
@@ -54,8 +54,11 @@ class MessageBlocks:
 
     def __init__(self, messages: ChainMessages, room: int) -> None:
         self._messages = messages
+        self._calls = CallBlocks(room)
         self._ids: RecentIds[str] = RecentIds(room // 8)
-        """The ids of messages, by origin; empty for a message that the model did not write."""
+        """The ids of messages, by origin."""
+        self._foreign: RecentIds[None] = RecentIds(room // 8)
+        """The origins whose message the model did not write."""
 
     def read(self, event: Mapping[str, Any], origin: str, meta: Meta | None = None) -> Iterator[Event]:
         """Yield the standard events for an event of a message.
@@ -70,14 +73,22 @@ class MessageBlocks:
             yield upstream_error(event["message"], code=event.get("code"), meta=meta)
             return
         if name == "message-start":
-            is_answer = event.get("role") in ("ai", "assistant")
-            self._ids.add(origin, short_id(text_of(event.get("id"))) if is_answer else "")
-        message_id = self._ids.get(origin)
-        if message_id:
-            piece = {"type": "AIMessageChunk", "id": message_id, **_piece_of(name, event)}
-            yield from self._messages.read(piece, meta)
+            self._start(origin, event)
+        if origin not in self._foreign:
+            message_id = self._ids.get(origin) or ""
+            call = self._calls.read(name, event, message_id)
+            added = _piece_of(name, event) if call is None else {"content": "", "tool_call_chunks": [call]}
+            yield from self._messages.read({"type": "AIMessageChunk", "id": message_id, **added}, meta)
         if name != "content-block-finish" and (rest := _unread(event)):
             yield Content("", meta=and_extra(meta, rest))
+
+    def _start(self, origin: str, event: Mapping[str, Any]) -> None:
+        """Note the message that an origin begins; LangGraph.js names no role."""
+        self._ids.add(origin, short_id(text_of(event.get("id") or event.get("message_id"))))
+        if event.get("role", "ai") in ("ai", "assistant"):
+            self._foreign.discard(origin)
+        else:
+            self._foreign.add(origin, None)
 
 
 def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,8 +102,6 @@ def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
             return {"content": text}
         case {"type": "reasoning" | "reasoning-delta", "reasoning": str(text)} if text:
             return {"content": [{"type": "reasoning", "reasoning": text}]}
-        case {"type": "tool_call_chunk" | "tool_call" | "tool-call-delta"}:
-            return {"content": "", "tool_call_chunks": [{**block, "index": _index_of(event)}]}
     return {"content": ""}
 
 
@@ -101,8 +110,3 @@ def _unread(event: Mapping[str, Any]) -> dict[str, Any]:
     blocks = (object_in(event, name) for name in ("content", "delta"))
     rest = (leftover(event, _KNOWN), *(leftover(block, _BLOCK) for block in blocks))
     return {name: value for found in rest if found for name, value in found.items()}
-
-
-def _index_of(event: Mapping[str, Any]) -> int | None:
-    index = event.get("index")
-    return index if type(index) is int and 0 <= index < _LARGEST_INDEX else None

@@ -13,22 +13,16 @@ from streamweir.codec.families.langchain_events import ChainEvents, is_chain_eve
 from streamweir.codec.families.langchain_forms import is_message
 from streamweir.codec.families.langchain_outputs import ChainOutputs, has_messages, is_update
 from streamweir.codec.families.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.codec.families.langgraph_protocol import GraphProtocol, is_protocol_event
 from streamweir.codec.head_messages import head_messages
 from streamweir.codec.message_template import TextFields
-from streamweir.dialects.langgraph_events.decode_score import (
-    is_protocol_event,
-    mode_of_shape,
-    score_of,
-    unpacked,
-)
+from streamweir.dialects.langgraph_events.decode_score import mode_of_shape, score_of, unpacked
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
 from streamweir.framing.control_bytes import LF
 
 __all__ = ["LanggraphEventsDecoder"]
 
-_ENVELOPE: Final = ("type", "method", "params", "seq", "event_id")
-_PARAMS: Final = ("namespace", "timestamp", "data", "interrupts")
 _NAMES: Final = ("event", "type", "mode", "stream_mode", "kind")
 _PAYLOADS: Final = ("data", "chunk", "payload", "value", "content")
 _NAMESPACES: Final = ("ns", "namespace")
@@ -78,6 +72,7 @@ class LanggraphEventsDecoder(Decoder):
         self._graph = GraphModes()
         self._runs = ChainEvents(self._graph)
         self._outputs = ChainOutputs(self._graph)
+        self._envelopes = GraphProtocol(self._graph)
         self._begun = self._known = False
 
     @classmethod
@@ -107,6 +102,7 @@ class LanggraphEventsDecoder(Decoder):
             self._graph = GraphModes(self.room)
             self._runs = ChainEvents(self._graph, self.room)
             self._outputs = ChainOutputs(self._graph)
+            self._envelopes = GraphProtocol(self._graph)
         if LF in data and not frame.is_json:
             return chain.from_iterable(map(self.decode, _lines_of(frame)))
         return self._read(frame.event or "", unpacked(frame.json()))
@@ -124,7 +120,7 @@ class LanggraphEventsDecoder(Decoder):
 
     @property
     def _is_open(self) -> bool:
-        return self._runs.is_open or self._graph.messages.is_open
+        return self._runs.is_open or self._graph.messages.is_open or self._envelopes.is_open
 
     def _end(self) -> Iterator[Event]:
         graph = self._graph
@@ -138,7 +134,9 @@ class LanggraphEventsDecoder(Decoder):
 
     def _read(self, event: str, value: Any) -> Iterator[Event]:
         mode, _, namespace = event.partition("|")
-        if is_chain_event(event):
+        if is_protocol_event(value):
+            yield from self._enveloped(value)
+        elif is_chain_event(event):
             fields = value if isinstance(value, dict) else {"data": value}
             yield from self._run(event, fields)
         elif mode in MODES:
@@ -229,8 +227,6 @@ class LanggraphEventsDecoder(Decoder):
             return self._graph.messages.read(fields)
         if is_chain_event(name):
             return self._run(name, fields)
-        if is_protocol_event(fields):
-            return self._protocol(fields)
         if is_block_event(fields) and name != "error":
             self._known = True
             return self._graph.read_block(fields, {})
@@ -252,17 +248,10 @@ class LanggraphEventsDecoder(Decoder):
             return self._ended(fields)
         return self._start(fields) if name == "metadata" else None
 
-    def _protocol(self, fields: Mapping[str, Any]) -> Iterator[Event]:
-        """Yield the events of a version 3 event: the value of a mode, in an envelope."""
-        mode, params = fields["method"], fields["params"]
-        names = params.get("namespace")
-        namespace = "|".join(map(text_of, names)) if isinstance(names, list) else ""
-        yield from self._mode(mode, namespace, params.get("data"))
-        if interrupts := params.get("interrupts"):
-            yield from self._graph.ask(interrupts)
-        beside = {**(leftover(params, _PARAMS) or {}), **(leftover(fields, _ENVELOPE) or {})}
-        if beside:
-            yield custom(mode, beside)
+    def _enveloped(self, fields: Mapping[str, Any]) -> Iterator[Event]:
+        self._known = True
+        yield from self._envelopes.read(fields)
+        self.complete = self._envelopes.is_over
 
     def _stream_part(self, name: str, payload: str, fields: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events of a mode's value that comes with the namespace of the subgraph."""

@@ -10,9 +10,10 @@ from streamweir.codec.families.langchain_events import is_chain_event
 from streamweir.codec.families.langchain_forms import is_message
 from streamweir.codec.families.langchain_outputs import has_messages, is_update
 from streamweir.codec.families.langgraph_modes import INTERRUPT, MODES
+from streamweir.codec.families.langgraph_protocol import is_protocol_event
 from streamweir.optional_json import json_or
 
-__all__ = ["is_protocol_event", "mode_of_shape", "score_of", "unpacked"]
+__all__ = ["mode_of_shape", "score_of", "unpacked"]
 
 _FOREIGN: Final = frozenset(
     {"metadata", "data", "messages/partial", "messages/complete", "messages/metadata"}
@@ -38,6 +39,8 @@ def score_of(value: Any, event: str | None) -> float | None:
         event: the SSE event name of the message.
     """
     name = (event or "").partition("|")[0]
+    if is_protocol_event(value):
+        return 0.95
     if name in _FOREIGN:
         return None
     if is_chain_event(name):
@@ -61,14 +64,6 @@ def score_of(value: Any, event: str | None) -> float | None:
         case [[*names], part] if all(isinstance(found, str) for found in names):
             return 0.8 if isinstance(part, dict | list) and score_of(part, None) else 0.0
     return 0.0
-
-
-def is_protocol_event(fields: Mapping[str, Any]) -> bool:
-    """Return whether a message is an event of version 3, which has a mode in an envelope."""
-    match fields:
-        case {"type": "event", "method": str(mode), "params": dict()}:
-            return mode in MODES
-    return False
 
 
 def mode_of_shape(fields: Mapping[str, Any]) -> str | None:

@@ -11,6 +11,7 @@ from streamweir.codec.coerce import custom, leftover, meta_of, text_of, upstream
 from streamweir.codec.families.langchain_events import ChainEvents, is_chain_event
 from streamweir.codec.families.langchain_forms import is_message
 from streamweir.codec.families.langgraph_modes import INTERRUPT, MODES, GraphModes
+from streamweir.codec.families.langgraph_protocol import GraphProtocol, is_protocol_event
 from streamweir.codec.message_template import TextFields
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
@@ -49,6 +50,7 @@ class LanggraphServerDecoder(Decoder):
     def __init__(self) -> None:
         self._graph = GraphModes()
         self._runs = ChainEvents(self._graph)
+        self._envelopes = GraphProtocol(self._graph)
         self._begun = self._known = self._is_streamed = False
         self._pieces_in = ""
         """The mode whose pieces of messages are read: if the client chose several, the first to arrive."""
@@ -79,6 +81,7 @@ class LanggraphServerDecoder(Decoder):
             ids, self._graph = self._graph.ids, GraphModes(self.room)
             self._graph.ids = {name: short_id(text) for name, text in self.given.items()} | ids
             self._runs = ChainEvents(self._graph, self.room)
+            self._envelopes = GraphProtocol(self._graph)
         self._is_streamed = not frame.bare
         return self._read(frame.event or "", frame.json())
 
@@ -89,7 +92,8 @@ class LanggraphServerDecoder(Decoder):
 
     def close(self) -> Iterable[Event]:
         """Return the end of a complete body: no message or call open, and more than the run's id arrived."""
-        if self._known and (self._graph.waits or not self._graph.messages.is_open):
+        is_open = self._graph.messages.is_open or self._envelopes.is_open
+        if self._known and (self._graph.waits or not is_open):
             return self._end()
         return ()
 
@@ -102,6 +106,11 @@ class LanggraphServerDecoder(Decoder):
             yield _failure(value)
             return
         self._begun = True
+        if is_protocol_event(value):
+            self._known = True
+            yield from self._envelopes.read(value)
+            self.complete = self._envelopes.is_over
+            return
         if mode in _SILENT:
             return
         if not mode and isinstance(value, dict):
