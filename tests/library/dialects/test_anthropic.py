@@ -62,7 +62,7 @@ def test_counts_of_a_server_are_bounded() -> None:
     assert {**rest["data"]["data"]["value"], **kept} == many
 
 
-def test_container_of_the_end_is_data() -> None:
+def test_container_of_the_end_is_passed_on_with_the_summary() -> None:
     container = {"id": "container_1", "expires_at": "2026-04-24T11:13:36Z"}
     messages: list[dict[str, object]] = [
         {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
@@ -71,5 +71,4 @@ def test_container_of_the_end_is_data() -> None:
     ]
     body = b"".join(b"data: " + json.dumps(message).encode() + b"\n\n" for message in messages)
     events = events_of(translate([body], speaks="anthropic"))
-    (data,) = [event["data"]["data"] for event in events if event["type"] == "data"]
-    assert data == {"name": "delta", "value": {"container": container}}
+    assert events[-1]["metadata"]["extra"] == {"summary": {"container": container}}

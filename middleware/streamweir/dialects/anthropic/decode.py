@@ -35,7 +35,7 @@ _KNOWN_TOKENS: Final = ("prompt_tokens", "completion_tokens")
 _PAUSES: Final = ("pause_turn", "compaction")
 """The stop reasons of a turn that continues when the client sends it back."""
 
-_DELTA: Final = frozenset({"stop_reason", "stop_sequence", "stop_details"})
+_DELTA: Final = frozenset({"stop_reason", "stop_sequence", "stop_details", "container"})
 _BOOKKEEPING: Final = ("context_management", "input_transformations")
 """Reports of changes to the request, which are passed on with the counts."""
 
@@ -245,6 +245,8 @@ class AnthropicDecoder(Decoder):
         delta = message.get("delta")
         fields = delta if isinstance(delta, dict) else {}
         events = [*self._count(message.get("usage")), *self._close_blocks(fields), *self._stop_reason(fields)]
+        if fields.get("container"):
+            self._summary["container"] = fields["container"]
         if message.keys() <= _OF_END:
             return tuple(events)
         events += self._suspension(message)
