@@ -24,6 +24,7 @@ __all__ = [
     "room_for_json",
     "short_id",
     "short_index",
+    "short_value",
 ]
 
 MAX_ID_CHARACTERS: Final = 1024
@@ -52,6 +53,11 @@ def short_id(text: str) -> str:
         return text
     digest = new_blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32)
     return f"blake2b:{digest.hexdigest()}"
+
+
+def short_value(value: object) -> object:
+    """Return a value that is given as an id: a text as `short_id` returns it, any other value unchanged."""
+    return short_id(value) if isinstance(value, str) else value
 
 
 def short_index(index: object) -> str | int | float | None:

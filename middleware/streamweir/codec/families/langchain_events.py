@@ -105,7 +105,7 @@ class ChainEvents:
         self._outputs.is_graph = self._outputs.is_graph or "langgraph_node" in described
         thread_id = described.get("thread_id")
         if isinstance(thread_id, str) and "thread_id" not in self._graph.ids:
-            self._graph.ids["thread_id"] = thread_id
+            self._graph.ids["thread_id"] = short_id(thread_id)
         parents = fields.get("parent_ids")
         return meta_of(
             run_id=run_id,
@@ -215,7 +215,7 @@ class ChainEvents:
             return
         message_id = text_of(message.get("id")) or run_id
         if run_id:
-            self._message_ids.add(run_id, message_id)
+            self._message_ids.add(run_id, short_id(message_id))
         kind = message.get("type")  # a text of Python does not tell a piece from a whole message
         kind = "AIMessageChunk" if kind in ("human", None) or isinstance(chunk, str) else kind
         yield from self._graph.messages.read({**message, "type": kind, "id": message_id}, meta)

@@ -90,7 +90,7 @@ class GraphModes:
             case [message, dict(beside)] if not is_message(beside):
                 thread_id = beside.get("thread_id")
                 if "thread_id" not in self.ids and isinstance(thread_id, str):
-                    self.ids["thread_id"] = thread_id
+                    self.ids["thread_id"] = short_id(thread_id)
                 found = {"node_name": beside.get("langgraph_node"), "thread_id": self.ids.get("thread_id")}
                 message = self._as_piece(message) if isinstance(message, str) else _plain_piece(message)
                 yield from self.messages.read(message, meta_of(**{**(meta or {}), **found}))

@@ -35,6 +35,7 @@ from streamweir.events import (
     ids_of,
 )
 from streamweir.framing import Frame
+from streamweir.ids import short_id
 
 __all__ = ["A2aDecoder"]
 
@@ -156,7 +157,7 @@ class A2aDecoder(Decoder):
         """Yield the start of the session once its ids are known."""
         context, task = value.get("contextId"), value.get("id" if kind == "task" else "taskId")
         found = {"thread_id": context, "run_id": task}
-        new = {name: item for name, item in found.items() if isinstance(item, str) and item}
+        new = {name: short_id(item) for name, item in found.items() if isinstance(item, str) and item}
         if new.items() <= self._ids.items():
             return
         is_first = "thread_id" not in self._ids

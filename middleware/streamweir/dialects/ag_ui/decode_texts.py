@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
 from streamweir.codec.coerce import and_extra, custom, leftover, meta_of, objects_in, text_of
+from streamweir.codec.short_names import with_short_names
 from streamweir.dialects.ag_ui.shared_metadata import BASE, CHUNK, metadata_of, read_metadata
 from streamweir.events import Content, Event, Thinking
 
@@ -84,7 +85,8 @@ class Texts:
 
     def _begin(self, message: Mapping[str, Any], message_id: str) -> Iterable[Event]:
         self._begun.pop(message_id, None)
-        self._begun[message_id] = _Message(_piece_of(message, message_id))
+        piece = with_short_names(_piece_of(message, message_id))
+        self._begun[message_id] = _Message(cast("Content", piece))
         if len(self._begun) > MAX_KEPT:
             self._begun.popitem(last=False)
         return ()

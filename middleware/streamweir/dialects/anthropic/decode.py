@@ -21,6 +21,7 @@ from streamweir.dialects.anthropic.decode_blocks import Blocks
 from streamweir.dialects.anthropic.shared_words import CANCELLED, FINISH_REASONS, STATUSES
 from streamweir.events import Content, Event, Interaction, Meta, SessionEnd, SessionStart
 from streamweir.framing import Frame
+from streamweir.ids import short_value
 
 __all__ = ["AnthropicDecoder"]
 
@@ -207,7 +208,7 @@ class AnthropicDecoder(Decoder):
         return (custom(text_of(message.get("type")) or "message", leftover(message, ("type",)), self._meta),)
 
     def _start(self, start: Mapping[str, Any], beside: dict[str, Any] | None) -> tuple[Event, ...]:
-        self._meta = self._blocks.meta = message_meta(start.get("id"))
+        self._meta = self._blocks.meta = message_meta(short_value(start.get("id")))
         origin = {"model": start.get("model")}
         if beside or not start.keys() <= _START:
             origin |= {**(leftover(start, _START) or {}), **(beside or {})}

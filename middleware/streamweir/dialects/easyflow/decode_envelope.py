@@ -199,12 +199,12 @@ class Envelope:
         if not self.type and self.domain in ("llm", ""):
             self.type = "message" if {"delta", "content"} & self.payload.keys() else ""
             self.domain = self.domain or ("llm" if self.type else "")
-        run.conversation_id = (
+        self.conversation_id = (
             text_of(top.get("conversation_id"))
             or text_of(self.payload.get("conversation_id"))
             or run.conversation_id
         )
-        self.conversation_id = run.conversation_id
+        run.conversation_id = short_id(self.conversation_id)
 
     @property
     def empty(self) -> dict[str, Any] | None:

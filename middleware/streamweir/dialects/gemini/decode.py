@@ -16,6 +16,7 @@ from streamweir.dialects.gemini.decode_names import has_snake_case, in_camel_cas
 from streamweir.dialects.gemini.decode_parts import Parts, citations
 from streamweir.events import Event, Meta, Reference, SessionEnd, SessionStart
 from streamweir.framing import Frame
+from streamweir.ids import short_value
 
 __all__ = ["GeminiDecoder"]
 
@@ -116,9 +117,10 @@ class GeminiDecoder(Decoder):
     def _begin(self, response: Mapping[str, Any]) -> Iterator[Event]:
         if not self._has_begun:
             self._has_begun = True
-            self._parts.meta = self._meta = meta_of(message_id=response.get("responseId"))
+            message_id = short_value(response.get("responseId"))
+            self._parts.meta = self._meta = meta_of(message_id=message_id)
             origin = {"model": response.get("modelVersion")} if response.get("modelVersion") else None
-            yield SessionStart(meta=meta_of(message_id=response.get("responseId"), extra=origin))
+            yield SessionStart(meta=meta_of(message_id=message_id, extra=origin))
 
     def _candidates(self, response: Mapping[str, Any]) -> Iterator[Event]:
         self._count(response.get("usageMetadata"))

@@ -15,6 +15,7 @@ from streamweir.codec.message_template import TextFields
 from streamweir.dialects.google_adk.decode_parts import Form, Parts
 from streamweir.events import Content, Data, Event, Meta, SessionEnd
 from streamweir.framing import Frame
+from streamweir.ids import short_id
 
 __all__ = ["GoogleAdkDecoder"]
 
@@ -125,7 +126,7 @@ class GoogleAdkDecoder(Decoder):
     def _meta(self, event: Mapping[str, Any]) -> Meta | None:
         """Return the ids of an event; pieces and the whole text after them belong to one message."""
         if self._message_id is None:
-            self._message_id = text_of(event.get("id"))
+            self._message_id = short_id(text_of(event.get("id")))
         return meta_of(
             message_id=self._message_id, run_id=event.get("invocationId"), node_name=event.get("author")
         )

@@ -20,6 +20,7 @@ from streamweir.dialects.langgraph_events.decode_score import mode_of_shape, sco
 from streamweir.events import Event, SessionEnd, SessionStart
 from streamweir.framing import Frame
 from streamweir.framing.control_bytes import LF
+from streamweir.ids import short_id
 
 __all__ = ["LanggraphEventsDecoder"]
 
@@ -268,7 +269,7 @@ class LanggraphEventsDecoder(Decoder):
         ids = self._graph.ids
         for name in ("run_id", "thread_id"):
             if isinstance(fields.get(name), str):
-                ids[name] = fields[name]
+                ids[name] = short_id(fields[name])
         rest = leftover(fields, ("run_id", "thread_id", *_NAMES))
         yield SessionStart(meta=meta_of(**ids, extra=rest))
 

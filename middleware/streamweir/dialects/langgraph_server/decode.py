@@ -137,7 +137,7 @@ class LanggraphServerDecoder(Decoder):
         ids = self._graph.ids
         for name in ("run_id", "thread_id"):
             if isinstance(fields.get(name), str):
-                ids[name] = fields[name]
+                ids[name] = short_id(fields[name])
         yield SessionStart(meta=meta_of(**ids, extra=leftover(fields, _FIRST)))
 
     def _end(self) -> Iterator[Event]:

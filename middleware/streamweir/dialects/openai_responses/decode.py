@@ -25,6 +25,7 @@ from streamweir.dialects.openai_responses.shared_words import (
 )
 from streamweir.events import Content, Event, Meta, SessionEnd, SessionStart, Thinking
 from streamweir.framing import Frame
+from streamweir.ids import short_value
 
 __all__ = ["ResponsesDecoder"]
 
@@ -187,7 +188,7 @@ class ResponsesDecoder(Decoder):
             yield custom("delta", rest, self._meta)
 
     def _start(self, response: Mapping[str, Any]) -> Iterator[Event]:
-        self._meta = meta_of(run_id=response.get("id"))
+        self._meta = meta_of(run_id=short_value(response.get("id")))
         self._items.calls.declare(response.get("tools"))
         model = response.get("model")
         extra = {**({"model": model} if model else {}), **(leftover(response, _SETTINGS) or {})}

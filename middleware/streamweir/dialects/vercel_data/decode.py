@@ -16,6 +16,7 @@ from streamweir.dialects.vercel_data.decode_tools import Calls
 from streamweir.errors import MalformedEvent
 from streamweir.events import Content, Data, Event, Interaction, Meta, SessionEnd, Thinking
 from streamweir.framing import Frame
+from streamweir.ids import short_id
 from streamweir.jsontext import parse_json
 
 __all__ = ["VercelDataDecoder"]
@@ -112,7 +113,7 @@ class VercelDataDecoder(Decoder):
                 return self._rest("finish-step", rest)
             case "f":
                 self._ending.begin_step()
-                self._message_id = text_of(value.get("messageId")) or None
+                self._message_id = short_id(text_of(value.get("messageId"))) or None
                 return self._rest("start-step", leftover(value, ("messageId",)))
             case "h":
                 return (read_source(value, self._message_id),)
