@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -24,6 +25,11 @@ __all__ = ["UpstreamResponse"]
 _NO_PIECES: Final[Iterator[bytes]] = iter(())
 """An iterator that is over."""
 
+_PIECES_OF_A_TURN: Final = 16
+"""The most decoded pieces that are returned without a turn of the event loop: a read of gzip members with a
+byte each has thousands.
+"""
+
 
 class UpstreamResponse:
     """The status and headers of a response, and its body read by read.
@@ -45,6 +51,7 @@ class UpstreamResponse:
         "_body",
         "_codings",
         "_decoder",
+        "_given",
         "_pieces",
         "error_bytes",
         "headers",
@@ -57,6 +64,8 @@ class UpstreamResponse:
 
     _pieces: Iterator[bytes]
     """The decoded pieces of the last read, if there is a decoder."""
+    _given: int
+    """The number of pieces that have been returned since the event loop had its turn."""
 
     def __init__(self, response: TransportResponse) -> None:
         self.status = response.status
@@ -90,6 +99,7 @@ class UpstreamResponse:
         if self._decoder is None:
             self._codings = ()
         self._pieces = _NO_PIECES
+        self._given = 0
 
     def is_over(self) -> bool:
         """Return whether the body has been read to its proper end, as far as known without another read."""
@@ -149,7 +159,11 @@ class UpstreamResponse:
     async def _read_decoded(self, decoder: BodyDecoder) -> bytes:
         with self._own_failures():
             while True:
+                if self._given >= _PIECES_OF_A_TURN:
+                    self._given = 0
+                    await asyncio.sleep(0)
                 for piece in self._pieces:
+                    self._given += 1
                     return piece
                 data = await self._body.read()
                 if not data:

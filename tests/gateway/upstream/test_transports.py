@@ -5,6 +5,7 @@ import gzip
 import socket
 import tracemalloc
 import zlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -666,6 +667,29 @@ async def test_compressed_bomb_is_returned_in_bounded_pieces(transport: str) -> 
             tracemalloc.stop()
     assert largest <= 256 << 10
     assert peak < 8 << 20
+
+
+async def test_small_members_of_a_compressed_body_leave_the_loop_its_turns() -> None:
+    members = [gzip.compress(b"%d" % (number % 10)) for number in range(2000)]
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with (
+        upstream(answer(b"".join(members), "Content-Encoding: gzip")) as server,
+        opened(server) as response,
+    ):
+        counting = asyncio.create_task(count_turns())
+        pieces: Counter[int] = Counter()
+        while await response.read():
+            pieces[turns] += 1
+        counting.cancel()
+    assert pieces.total() == len(members)
+    assert max(pieces.values()) <= 16
 
 
 @both
