@@ -57,7 +57,7 @@ class CodeRuns:
     def end(self, result: Mapping[str, Any], meta: Meta | None) -> ToolCallEnd:
         """Return the end, with a `codeExecutionResult`, of the call that it names, else of the last."""
         tool_id, outcome = self._id(result), result.get("outcome")
-        if outcome in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED"):
+        if outcome in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED", 0, 1):  # numbers: enum-encoding=int
             rest = leftover(result, ("id", "outcome"))
             return ToolCallEnd(tool_id, result=rest, tool_name=_CODE, meta=meta)
         error = tool_error(result.get("output"), code=outcome)

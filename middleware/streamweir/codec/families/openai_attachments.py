@@ -27,6 +27,6 @@ def citations_in(annotations: Any) -> list[dict[str, Any]]:
 
 def audio_in(audio: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the data of a piece of sound; None if it has none."""
-    if not isinstance(audio.get("data"), str):
+    if not isinstance(audio.get("data"), str) or not audio["data"]:
         return None
     return {"base64": audio["data"], "media_type": f"audio/{text_of(audio.get('format')) or 'pcm'}"}

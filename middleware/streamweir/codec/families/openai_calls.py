@@ -79,7 +79,8 @@ class ClientCalls:
         """
         given = delta.get("tool_calls")
         pieces = [given] if isinstance(given, dict) else bounded(given)  # TGI: one object
-        if isinstance(function := delta.get("function_call"), dict):
+        function = delta.get("function_call")
+        if isinstance(function, dict) and any(function.values()):  # Go writes empty fields, too
             pieces = [*pieces, {"index": "function_call", "function": function}]
         for piece in pieces:
             if isinstance(piece, dict):
@@ -96,6 +97,8 @@ class ClientCalls:
         for key in [choice] if choice is not None else list(self._choices):
             calls = self._choices.pop(key, None)
             for call in calls.all if calls else ():
+                if not cut_short and (last := call.last_piece()):
+                    yield self._piece(call, last, None)
                 self.room.give_back(call.arguments.size + _CALL)
                 name, whole = _named_within(call)
                 if not cut_short or json_object(call.arguments.text) is not None:
@@ -130,8 +133,14 @@ class ClientCalls:
         self, piece: Mapping[str, Any], calls: _Calls, meta: Meta | None
     ) -> Iterator[ToolCallDelta]:
         call = self._call_of(piece, calls)
-        function = piece.get("function")
+        function, custom = piece.get("function"), piece.get("custom")
         fields = function if isinstance(function, dict) else piece
+        if (
+            isinstance(custom, dict)
+            and not text_of(fields.get("name"))
+            and (custom.get("name") or call.is_custom)
+        ):
+            fields = {"name": custom.get("name"), "arguments": call.input_json(custom.get("input"))}
         name = text_of(fields.get("name"))
         if name != call.name and len(call.name) < _LONGEST_NAME:
             call.name = short_id(call.name + name)
@@ -141,15 +150,19 @@ class ClientCalls:
         value = fields.get("arguments")
         text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
         if text:
-            self.room.take(call.arguments.append(text))
-            yield ToolCallDelta(
-                call.tool_id,
-                call.name or None,
-                text,
-                for_client=self._for_client,
-                opaque=self._opaque_of(call),
-                meta=meta,
-            )
+            yield self._piece(call, text, meta)
+
+    def _piece(self, call: _Call, text: str, meta: Meta | None) -> ToolCallDelta:
+        """Return the event of a piece of the arguments of a call, which is kept."""
+        self.room.take(call.arguments.append(text))
+        return ToolCallDelta(
+            call.tool_id,
+            call.name or None,
+            text,
+            for_client=self._for_client,
+            opaque=self._opaque_of(call),
+            meta=meta,
+        )
 
     def _opaque_of(self, call: _Call) -> Opaque | None:
         if self._opaque_name is None or not call.extra_content:
@@ -168,7 +181,10 @@ class ClientCalls:
 
 
 class _Call(msgspec.Struct):
-    """A tool call whose arguments are arriving."""
+    """A tool call whose arguments are arriving.
+
+    `is_custom`: the call is of a tool without a schema, whose input is a text: its argument is `input`.
+    """
 
     upstream_id: str
     tool_id: str
@@ -176,6 +192,17 @@ class _Call(msgspec.Struct):
     name: str = ""
     extra_content: dict[str, Any] = {}
     arguments: TextPieces = msgspec.field(default_factory=TextPieces)
+    is_custom: bool = False
+
+    def input_json(self, piece: Any) -> str:
+        """Return a piece of the input of a custom tool as a piece of the JSON of its arguments."""
+        begin = "" if self.is_custom else '{"input":"'
+        self.is_custom = True
+        return begin + write_json_text(text_of(piece))[1:-1]
+
+    def last_piece(self) -> str:
+        """Return the end of the JSON of the arguments of a custom tool; empty for other tools."""
+        return '"}' if self.is_custom else ""
 
 
 class _Calls:

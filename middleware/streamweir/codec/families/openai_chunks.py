@@ -19,14 +19,15 @@ from streamweir.codec.coerce import (
     leftover,
     message_meta,
     named_data,
+    objects_in,
     text_of,
-    upstream_error,
 )
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
 from streamweir.codec.families.minimax_failures import BASE_RESP, error_in_base_resp
 from streamweir.codec.families.openai_attachments import audio_in, citations_in
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
+from streamweir.codec.families.openai_failures import error_in
 from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
 from streamweir.codec.families.openai_sources import Sources, sources_in
 from streamweir.codec.families.openai_usage import TOKENS, tokens_in
@@ -185,7 +186,7 @@ class ChunkReader:
 
     def read(self, message: Mapping[str, Any]) -> Iterator[Event]:
         """Yield the events of one chunk, one whole answer or one error object."""
-        if (error := _error_in(message)) is not None:
+        if (error := error_in(message)) is not None:
             yield error
             return
         choices = message.get("choices")
@@ -205,9 +206,20 @@ class ChunkReader:
         for choice in bounded(choices):
             if isinstance(choice, dict):
                 yield from self.read_choice(choice, meta)
+        if not self.complete and message.get("object") == "chat.completion":
+            yield from self._end_whole(choices)
         if given:
             self._sources = self._sources or Sources()
             yield from self._sources.read(given, meta)
+
+    def _end_whole(self, choices: Any) -> Iterator[Event]:
+        """Note the end of a whole answer that has no finish reason, as servers in Go write it."""
+        if any(
+            "delta" not in choice and isinstance(choice.get("message"), dict)
+            for choice in objects_in(choices)
+        ):
+            self.complete = True
+            yield from self.calls.start()
 
     def _begin(self, message: Mapping[str, Any], choices: Any) -> tuple[Event, ...]:
         """Note the id of the answer; return the start of the stream at the first chunk."""
@@ -260,7 +272,7 @@ class ChunkReader:
         if self._has_asked and any(fields.get(name) for name in _TEXTS):
             yield from self.calls.go_on(index)
         yield from self.read_delta(fields, index, meta, "snapshot" if fields is whole else None)
-        if (error := _error_in(choice)) is not None:  # OpenRouter
+        if (error := error_in(choice)) is not None:  # OpenRouter
             yield error
         elif isinstance(reason := choice.get("finish_reason") or choice.get("finishReason"), str) and reason:
             yield from self.finish(reason, index, meta)
@@ -377,22 +389,3 @@ def _origin(message: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         name: message[name] for name in ("model", "system_fingerprint", "provider") if message.get(name)
     } or None
-
-
-def _error_in(message: Mapping[str, Any]) -> Event | None:
-    """Return the failure in a frame: its field `error`, or the frame itself if it is an error object."""
-    error = message if message.get("object") == "error" else message.get("error")
-    if not error and isinstance(groq := message.get("x_groq"), dict):
-        error = groq.get("error")
-    if not error:
-        return error_in_base_resp(message) if BASE_RESP in message else None
-    if not isinstance(error, dict):
-        return upstream_error(error)
-    code = error.get("code")
-    status = code if isinstance(code, int) else error.get("status", error.get("status_code"))
-    return upstream_error(
-        error.get("message"),
-        code=code if isinstance(code, str) and code else error.get("type"),
-        status=status if isinstance(status, int) else None,
-        details=leftover(error, ("message", "code", "type", "object")),
-    )

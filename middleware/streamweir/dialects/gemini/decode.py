@@ -23,6 +23,17 @@ __all__ = ["GeminiDecoder"]
 _FAILED: Final = frozenset({"UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"})
 """The finish reasons of a model that has made a call which cannot be run, so that there is no answer."""
 
+_NUMBERED: Final = {
+    **dict(enumerate(("", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER"))),
+    **dict.fromkeys((6, 7, 8), "PROHIBITED_CONTENT"),
+    **dict.fromkeys((9, 10), "MALFORMED_FUNCTION_CALL"),
+}
+"""The finish reasons of requests with `enum-encoding=int`, as Google's gapic clients send them over REST.
+
+From 6 on the numbers of Gemini's API and of Vertex differ: up to 8 both are filters, then one of them is a
+malformed call.
+"""
+
 _RESPONSE: Final = (
     "candidates",
     "usageMetadata",
@@ -152,7 +163,8 @@ class GeminiDecoder(Decoder):
                 yield custom(name, rest, self._meta)
         if rest := leftover(candidate, _CANDIDATE):
             yield custom("candidate", rest, self._meta)
-        if reason := text_of(candidate.get("finishReason")):
+        given = candidate.get("finishReason")
+        if reason := text_of(_NUMBERED.get(given, str(given)) if isinstance(given, int) else given):
             yield from self._finish(reason, candidate)
 
     def _finish(self, reason: str, candidate: Mapping[str, Any]) -> Iterator[Event]:
