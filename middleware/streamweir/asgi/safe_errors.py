@@ -13,7 +13,7 @@ from streamweir.classification.statuses import STREAM_STATUSES
 from streamweir.codec.registry import process_dialects
 from streamweir.context import bound_request_id
 from streamweir.http.accept import STREAM_FRAMINGS
-from streamweir.http.headers import header_value, header_values, media_type_of, settled_request_id
+from streamweir.http.headers import header_value, header_values, is_file, media_type_of, settled_request_id
 from streamweir.http.ownership import StreamOwnership, hand_down
 from streamweir.http.paths import PathPatterns, Paths
 from streamweir.http.refusals import send_failure
@@ -143,4 +143,5 @@ class _Response:
             and media_type_of(headers) in STREAM_FRAMINGS
             and header_value(headers, b"content-encoding").strip().lower() in ("", "identity")
             and not header_values(headers, b"content-length")
+            and not is_file(headers)
         )

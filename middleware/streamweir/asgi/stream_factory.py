@@ -13,7 +13,7 @@ from streamweir.emit.application_stream import ApplicationStream
 from streamweir.errors import ConfigurationError, did_you_mean
 from streamweir.failures.ending import FailureMode
 from streamweir.http.accept import STREAM_FRAMINGS, StreamFraming
-from streamweir.http.headers import HeaderList, media_type_of
+from streamweir.http.headers import HeaderList, is_file, media_type_of
 from streamweir.options.durations import Duration
 from streamweir.options.heartbeats import parse_heartbeat
 from streamweir.options.limits import Limits
@@ -135,7 +135,7 @@ class StreamFactory:
 
     def reads(self, headers: HeaderList) -> bool:
         """Return whether the headers of a response are those of a stream."""
-        return media_type_of(headers) in self.media_types
+        return media_type_of(headers) in self.media_types and not is_file(headers)
 
     def framing_of(self, headers: HeaderList) -> StreamFraming:
         """Return the framing for a client whose `Accept` names none; `headers` are the application's."""

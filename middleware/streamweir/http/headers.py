@@ -20,6 +20,7 @@ __all__ = [
     "encoded_headers",
     "header_value",
     "header_values",
+    "is_file",
     "kept_headers",
     "media_type_of",
     "replaced",
@@ -76,6 +77,12 @@ def media_type_of(headers: HeaderList) -> str:
     """Return the media type without parameters, in lower case; empty if there is no content type."""
     given = header_values(headers, b"content-type")
     return given[0].partition(";")[0].strip().lower() if given else ""
+
+
+def is_file(headers: HeaderList) -> bool:
+    """Return whether the body is a file: it has a name to be saved under, or can be asked for in ranges."""
+    disposition = header_value(headers, b"content-disposition").strip().lower()
+    return disposition not in ("", "inline") or header_value(headers, b"accept-ranges").lower() == "bytes"
 
 
 def replaced(headers: HeaderList, name: bytes, value: str) -> list[tuple[bytes, bytes]]:

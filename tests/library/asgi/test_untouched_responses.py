@@ -8,6 +8,7 @@ import pytest
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, StreamingResponse
 
 from hosts import DONE, HELLO, SSE, TOKENS, Call, body, sending, start, streaming
+from places import RECORDED
 from streamweir.asgi import NormalizeMiddleware, SafeErrorMiddleware, StreamweirMiddleware
 
 pytestmark = pytest.mark.anyio
@@ -19,6 +20,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 FILE = Path(__file__)
+EVENTS = RECORDED / "legacy" / "happy.sse"
 PATHSEND = {"type": "http.response.pathsend", "path": str(FILE)}
 EARLY_HINT = {"type": "http.response.early_hint", "links": [b"</a>; rel=preload"]}
 TRAILERS = {"type": "http.response.trailers", "headers": [(b"x-sum", b"1")], "more_trailers": False}
@@ -37,6 +39,10 @@ APPS: dict[str, Any] = {
     "an error status": sending(start(status=429), body(b"".join(HELLO))),
     "a file by path": sending(start(), PATHSEND),
     "a file": FileResponse(FILE),
+    "a file of recorded events": FileResponse(EVENTS, media_type="text/event-stream"),
+    "an export to be saved": streaming(
+        *HELLO, media_type=b"application/x-ndjson", headers=[(b"content-disposition", b"attachment")]
+    ),
     "a redirect": RedirectResponse("/elsewhere"),
     "JSON": JSONResponse({"a": 1}),
     "a text stream": text_stream,
