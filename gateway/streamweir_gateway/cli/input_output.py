@@ -36,7 +36,7 @@ _LONGEST_WAIT: Final = 0.5
 
 
 class ReadFailed(CommandFailed):
-    """Reading the input failed in the middle. The system's error is the cause."""
+    """Reading the input failed in the middle. The error of the system or of unpacking is the cause."""
 
 
 def label_of(name: str) -> str:

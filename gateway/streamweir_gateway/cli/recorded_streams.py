@@ -11,10 +11,10 @@ from itertools import chain
 
 from streamweir.capture import Capture, CaptureError, begins_capture, parse_captures
 from streamweir.capture.capture import Read
-from streamweir.capture.reading import lines_of
+from streamweir.capture.reading import lines_of, unpacked
 from streamweir.options.limits import Limits
 from streamweir_gateway.cli.command import CommandFailed
-from streamweir_gateway.cli.input_output import label_of, open_input, pieces
+from streamweir_gateway.cli.input_output import ReadFailed, label_of, open_input, pieces
 from streamweir_gateway.observability.text_line import printable
 
 __all__ = ["captures_from", "recordings_in"]
@@ -55,30 +55,43 @@ def _whole(body: Iterable[bytes], name: str) -> bytes:
 
 
 def captures_from(arriving: Iterator[bytes], name: str) -> tuple[list[Capture] | None, Iterable[bytes]]:
-    """Look at the first line of the input; return its captures, or None and the whole body.
+    """Look at the first line of the input; return its captures, or None and the whole body, unpacked.
 
     If the bytes cannot be the first line of a capture, the body is returned at once.
 
     Raises:
-        CommandFailed: the input is a capture that cannot be read.
+        CommandFailed: the input is a capture that cannot be read, or its compressed beginning is broken.
     """
+    opened = unpacked(arriving)
     head: list[bytes] = []
     first = b""
-    for piece in arriving:
-        head.append(piece)
-        first += piece
-        if b"\n" in first or not _may_begin(first):
-            break
-    if not begins_capture(first.partition(b"\n")[0]) and first[:2] != b"\x1f\x8b":
-        return None, chain(head, arriving)
     try:
-        captures = parse_captures(lines_of(chain(head, arriving)))
+        for piece in opened:
+            head.append(piece)
+            first += piece
+            if b"\n" in first or not _may_begin(first):
+                break
+        if not begins_capture(first.partition(b"\n")[0]):
+            return None, _body(chain(head, opened), name)
+        captures = parse_captures(lines_of(chain(head, opened)))
     except CaptureError as error:
         raise CommandFailed(f"{label_of(name)}: {error}") from error
     for capture in captures:
         for note in capture.notes:
             print(printable(f"streamweir: {label_of(name)}: {note}"), file=sys.stderr)
     return captures, ()
+
+
+def _body(opened: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield a plain body.
+
+    Raises:
+        ReadFailed: the compressed file is broken.
+    """
+    try:
+        yield from opened
+    except CaptureError as error:
+        raise ReadFailed(f"cannot read {label_of(name)}: {error}") from error.__cause__
 
 
 def _may_begin(first: bytes) -> bool:

@@ -102,10 +102,10 @@ def load_dialects(
     report = Report(os.fspath(path))
     text = read_text(Path(path), report)
     report.stop_if_any()
-    tree = read_tree(text, report) or {}
+    tree = read_tree(text, report)
     interpolation = Interpolation(environ, Path(path).parent, tolerant=True)
-    written = interpolation.fill({"dialects": tree.get("dialects")}, report)["dialects"]
-    if written is None:
+    written = interpolation.fill({"dialects": (tree or {}).get("dialects")}, report)["dialects"]
+    if tree is not None and written is None:
         report.at(None, "has no `dialects:`")
     found = _known(written, report, interpolation, dialects)
     report.stop_if_any()

@@ -18,7 +18,7 @@ from streamweir.framing.content_coding import CodedBodyError, body_decoder
 from streamweir.optional_json import json_object
 from streamweir.options.limits import EVENT_BYTES, Limits
 
-__all__ = ["VERSION", "CaptureError", "begins_capture", "lines_of", "load", "parse_captures"]
+__all__ = ["VERSION", "CaptureError", "begins_capture", "lines_of", "load", "parse_captures", "unpacked"]
 
 VERSION: Final = 1
 _GZIP: Final = b"\x1f\x8b"
@@ -97,7 +97,7 @@ def lines_of(pieces: Iterable[bytes], limits: Limits | None = None) -> Iterator[
     """
     longest = _longest_line(limits or Limits())
     begun = bytearray()
-    for piece in _plain(iter(pieces)):
+    for piece in unpacked(iter(pieces)):
         first, *others = piece.split(b"\n")
         begun += first
         if len(begun) > longest:
@@ -120,9 +120,14 @@ def _most_bytes(limits: Limits) -> int:
     return min(_LANES * _LINE_PER_BYTE * limits.stream_bytes, max(2 * limits.stream_bytes, _MOST_BYTES))
 
 
-def _plain(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def unpacked(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of a file, compressed or not.
+
+    Raises:
+        CaptureError: the compressed file is broken.
+    """
     first = b""
-    while len(first) < len(_GZIP) and (piece := next(pieces, b"")):
+    while len(first) < len(_GZIP) and _GZIP.startswith(first) and (piece := next(pieces, b"")):
         first += piece
     arriving = chain((first,), pieces)
     decoder = body_decoder("gzip") if first.startswith(_GZIP) else None

@@ -58,7 +58,8 @@ _USUAL: Final = Limits()
 def _parse(name: str, value: Any) -> int:
     known = Limits.__struct_fields__
     if name not in known:
-        raise ConfigurationError(f"unknown limit {name!r}{did_you_mean(name, known)}")
+        hint = did_you_mean(name, known) or f" (known: {', '.join(known)})"
+        raise ConfigurationError(f"unknown limit {name!r}{hint}")
     if name != "malformed_events":
         return parse_size(value, name=f"limits.{name}")
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -12,7 +12,7 @@ __all__ = ["read_text"]
 
 STDIN: Final = "-"
 MAX_BYTES: Final = 16 << 20
-"""The most bytes read from standard input: no configuration is longer."""
+"""The most bytes of a file; larger ones, and devices that never end, are refused."""
 
 
 def read_text(path: Path, report: Report) -> str:
@@ -21,11 +21,14 @@ def read_text(path: Path, report: Report) -> str:
     `-` is standard input.
     """
     try:
-        content = sys.stdin.buffer.read(MAX_BYTES) if str(path) == STDIN else path.read_bytes()
+        content = _beginning(path)
     except (OSError, ValueError) as error:
         # A ValueError comes of a path that no file can have.
         reason = error.strerror if isinstance(error, OSError) else None
         report.at(None, f"cannot be read: {reason or 'not a path'}")
+        return ""
+    if len(content) > MAX_BYTES:
+        report.at(None, f"is larger than {MAX_BYTES >> 20} MiB")
         return ""
     try:
         return content.decode("utf-8-sig")
@@ -35,3 +38,11 @@ def read_text(path: Path, report: Report) -> str:
         column = len(before[line_start:].decode("utf-8", "replace")) + 1
         report.at(Position(before.count(b"\n") + 1, column), "not UTF-8 text; save the file as UTF-8")
         return ""
+
+
+def _beginning(path: Path) -> bytes:
+    """Return all bytes of the file, or one byte more than a file may have."""
+    if str(path) == STDIN:
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)

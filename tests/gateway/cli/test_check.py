@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from command_line import run
 
 GOOD = """\
@@ -130,3 +132,14 @@ def test_check_of_a_probable_mistake_remarks_and_succeeds(tmp_path: Path) -> Non
         "6:18 endpoints./x.upstream: $HOST goes out as it is; a variable is ${HOST}",
     ]
     assert json.loads(run("check", "--json", file).stdout)["remarks"] == [f"{file}:{line}" for line in told]
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a file without an end")
+def test_check_of_a_file_that_never_ends_fails() -> None:
+    ran = run("check", "/dev/zero")
+    assert (ran.returncode, ran.stderr.decode()) == (78, "/dev/zero: is larger than 16 MiB\n")
+
+
+def test_check_of_standard_input_that_is_too_large_fails() -> None:
+    ran = run("check", "-", input=(GOOD + "#").encode().ljust((16 << 20) + 1, b"#"))
+    assert (ran.returncode, ran.stderr.decode()) == (78, "-: is larger than 16 MiB\n")

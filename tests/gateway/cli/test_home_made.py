@@ -121,6 +121,14 @@ def test_faulty_dialect_is_reported_by_every_command(folder: Path) -> None:
     assert (none.returncode, "has no `dialects:`" in none.stderr.decode()) == (78, True)
 
 
+def test_file_that_is_no_yaml_is_not_said_to_have_no_dialects(folder: Path) -> None:
+    (folder / "open.yaml").write_text("dialects:\n  acme: [\n")
+    ran = run("dialects", "--config", "open.yaml", cwd=folder)
+    assert ran.returncode == 78
+    assert "open.yaml:3:1 not valid YAML" in ran.stderr.decode()
+    assert "has no `dialects:`" not in ran.stderr.decode()
+
+
 def test_unknown_dialect_is_refused_with_the_names_of_the_file(folder: Path) -> None:
     ran = run("convert", "--config", "acme.yaml", "--from", "acne", "recorded.sse", cwd=folder)
     assert ran.returncode == 2

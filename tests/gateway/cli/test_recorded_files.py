@@ -1,11 +1,13 @@
 """Recorded files that are empty, cut, from a newer version, binary or hostile: clear errors, no traceback."""
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from command_line import run
+from places import RECORDED
 
 HEAD = {"kind": "capture", "version": 1, "id": "r", "began": "2026-11-22T08:00:00.123Z", "speaks": "legacy"}
 READ = {"kind": "read", "t": 1, "n": 0, "attempt": 1, "data": 'data: {"type":"token","content":"a"}\n\n'}
@@ -45,6 +47,27 @@ def test_file_that_is_no_whole_capture_gives_a_clear_error(tmp_path: Path, comma
     assert ended.returncode in (0, 1)
     assert sentence in ended.stderr
     assert b"Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("command", [["detect"], ["learn"], ["convert", "--framing", "json"]])
+def test_compressed_body_is_read_like_the_body(tmp_path: Path, command: list[str]) -> None:
+    body = RECORDED / "legacy" / "happy.sse"
+    packed = tmp_path / "happy.sse.gz"
+    packed.write_bytes(gzip.compress(body.read_bytes()))
+    options = ["--request-id", "r"] if command[0] == "convert" else []
+    plain, compressed = (run(*command, *options, str(file)) for file in (body, packed))
+    assert (compressed.returncode, compressed.stdout) == (plain.returncode, plain.stdout)
+
+
+def test_convert_of_a_cut_compressed_body_ends_the_stream_with_an_error(tmp_path: Path) -> None:
+    packed = tmp_path / "cut.sse.gz"
+    packed.write_bytes(gzip.compress((RECORDED / "legacy" / "happy.sse").read_bytes())[:-60])
+    ended = run("convert", str(packed))
+    assert ended.returncode == 1
+    assert b"the compressed file is broken" in ended.stderr
+    assert b'"tool_call_start"' in ended.stdout
+    assert b"UPSTREAM_TRUNCATED" in ended.stdout
+    assert b'"session_end"' in ended.stdout
 
 
 @pytest.mark.parametrize(
