@@ -24,6 +24,7 @@ __all__ = [
     "open_output",
     "pieces",
     "print_if_possible",
+    "whole_input",
     "write",
 ]
 
@@ -31,6 +32,8 @@ Output: TypeAlias = io.FileIO | io.BufferedIOBase
 
 STDIN: Final = "-"
 _PIECE: Final = 64 << 10
+_MOST_BYTES: Final = 256 << 20
+"""The most bytes of an input that is read as a whole: one that never ends is refused."""
 _LONGEST_WAIT: Final = 0.5
 """Seconds of one system call."""
 
@@ -96,6 +99,21 @@ def pieces(
             yield piece
         elif piece is not None:  # None: somebody made the pipe non-blocking, and it is empty
             return
+
+
+def whole_input(name: str) -> bytes:
+    """Return all bytes of a file, or of standard input for `-`.
+
+    Raises:
+        CommandFailed: the input cannot be read, or is too large.
+    """
+    whole = bytearray()
+    with open_input(name) as source:
+        for piece in pieces(source, name):
+            whole += piece
+            if len(whole) > _MOST_BYTES:
+                raise CommandFailed(f"{label_of(name)} is larger than {_MOST_BYTES >> 20} MiB")
+    return bytes(whole)
 
 
 def write(target: Output, data: bytes) -> None:

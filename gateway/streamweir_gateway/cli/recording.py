@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
@@ -17,6 +16,7 @@ from streamweir.errors import ConfigurationError
 from streamweir.options.durations import parse_duration
 from streamweir_gateway.cli.command import FAILED, OK, CommandFailed, UsageError
 from streamweir_gateway.cli.home_made import home_made
+from streamweir_gateway.cli.input_output import whole_input
 from streamweir_gateway.recording.recorder import Recording, RecordingOptions
 from streamweir_gateway.recording.request import ask
 from streamweir_gateway.upstream.request import Origin, UpstreamRequest, authorization_in
@@ -103,14 +103,7 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _body(text: str) -> bytes:
-    if not text.startswith("@"):
-        return text.encode("utf-8", "surrogateescape")
-    if text == "@-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(text[1:]).read_bytes()
-    except OSError as error:
-        raise CommandFailed(f"cannot read {text[1:]}: {error.strerror}") from error
+    return whole_input(text[1:]) if text.startswith("@") else text.encode("utf-8", "surrogateescape")
 
 
 def _secrets(url: str) -> Iterator[str]:

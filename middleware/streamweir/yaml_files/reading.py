@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +43,6 @@ def read_text(path: Path, report: Report) -> str:
 def _beginning(path: Path) -> bytes:
     """Return all bytes of the file, or one byte more than a file may have."""
     if str(path) == STDIN:
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
+        return os.fdopen(0, "rb", closefd=False).read(MAX_BYTES + 1)  # sys.stdin is None where it is closed
     with path.open("rb") as file:
         return file.read(MAX_BYTES + 1)

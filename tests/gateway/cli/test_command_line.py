@@ -153,3 +153,22 @@ def test_full_disk_does_not_stop_a_command_that_serves(command: str, tmp_path: P
         process.terminate()
         assert process.wait(timeout=20) == 0
         assert process.stderr.read().count(b"Traceback") == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check -",
+        "convert",
+        "learn -",
+        "request --from standard --to legacy",
+        "record -d @- http://127.0.0.1:1/",
+    ],
+)
+def test_closed_input_ends_the_command_with_a_word(command: str) -> None:
+    shell = ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, *command.split()]
+    ended = subprocess.run(shell, capture_output=True, timeout=60, check=False)
+    assert ended.returncode in (1, 78)
+    assert b"read: Bad file descriptor" in ended.stderr or b"input: Bad file descriptor" in ended.stderr
+    assert b"Traceback" not in ended.stderr

@@ -121,7 +121,7 @@ def test_faulty_dialect_is_reported_by_every_command(folder: Path) -> None:
     assert (none.returncode, "has no `dialects:`" in none.stderr.decode()) == (78, True)
 
 
-def test_file_that_is_no_yaml_is_not_said_to_have_no_dialects(folder: Path) -> None:
+def test_file_that_is_no_yaml_is_reported_without_missing_dialects(folder: Path) -> None:
     (folder / "open.yaml").write_text("dialects:\n  acme: [\n")
     ran = run("dialects", "--config", "open.yaml", cwd=folder)
     assert ran.returncode == 78
