@@ -53,6 +53,8 @@ class Detector:
         """The decoders that have to see the whole head, by the name of the dialect."""
         self._lines = 0
         self._messages = 0
+        self._first: HeadMessage | None = None
+        """The first message."""
         self._taken = 0
         self._searched = 0
         self._is_document = False
@@ -76,7 +78,7 @@ class Detector:
         if not self._has_read_enough:
             rest = bytes(self.head[self._taken : self._limit])
             self._take(chain(self._parser.feed(rest), self._parser.finish()))
-            self._ask_about_head(self._head_to(len(self.head)))
+            self._ask_about_head(self._whole_head())
         if not self._scores:
             return "standard" if TOKEN_PREFIX in self.head else None
         return max((score, name) for name, score in self._scores.items())[1]
@@ -129,10 +131,19 @@ class Detector:
                 self._note(dialect.name, partial(decoder.score, message.value, message.event))
         self._messages += 1
         if self._messages == 1:  # nearly always the last that is asked
+            self._first = message
             self._ask_about_head(Head.of_message(self.head[: self._taken], message))
         elif self._messages & (self._messages - 1) == 0:
             self._ask_about_head(self._head_to(self._taken))
         return self._clear_winner()
+
+    def _whole_head(self) -> Head:
+        """Return all that has been read; a single message, which may be as large as all of it, is not parsed
+        again.
+        """
+        if self._first is None or self._messages != 1 or not self._shown_heads:
+            return self._head_to(len(self.head))
+        return Head.of_message(self.head[: self._limit], self._first)
 
     def _head_to(self, end: int) -> Head:
         return Head(self.head[: min(end, self._limit)] if self._shown_heads else b"")

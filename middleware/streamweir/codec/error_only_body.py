@@ -70,7 +70,12 @@ def _failure_in(frame: Frame) -> FailureInBody | None:
 
 
 def error_only_body(body: bytes) -> FailureInBody | None:
-    """Return the failure in a body of an unknown dialect, if it is one message that reports a failure."""
+    """Return the failure in a body of an unknown dialect, if it is one message that reports a failure.
+
+    None for a body that is too large for one.
+    """
+    if len(body) > _LONGEST:
+        return None
     values = [message.value for message in head_messages(body) if message.value is not None]
     return failure_in_body(values[0]) if len(values) == 1 else None
 

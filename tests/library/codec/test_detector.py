@@ -2,13 +2,16 @@
 
 import json
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from places import RECORDED
-from streamweir import Decoder, detect_dialect
+from streamweir import Decoder, Translator, detect_dialect
+from streamweir.codec import head_messages
 from streamweir.codec.detector import MAX_LINES, Detector
 from streamweir.codec.dialect import Dialect
+from streamweir.codec.head_messages import HeadMessage
 from streamweir.codec.registry import _registered
 from streamweir.testing import cuts
 
@@ -78,6 +81,21 @@ def test_pretty_printed_document_is_waited_for() -> None:
     body = json.dumps(answer, indent=2).encode()
     assert detect_dialect(body) == "legacy"
     assert decided(cuts(body))[0] == decided([body])[0] == "legacy"
+
+
+def test_large_single_message_of_no_dialect_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+
+    def read(head: bytes) -> Iterator[HeadMessage]:
+        parsed.append(len(head))
+        return iter(())
+
+    monkeypatch.setattr(head_messages, "_read", read)
+    engine = Translator(speaks="auto")
+    engine.feed(b'{"a":[' + b'{"b":[1,2]},' * 30_000 + b"1]}")
+    engine.close()
+    assert engine.error is not None
+    assert (engine.error.code, parsed) == ("UPSTREAM_INVALID_RESPONSE", [])
 
 
 def test_long_first_line_in_small_pieces_takes_linear_time() -> None:
