@@ -13,8 +13,12 @@ from copy import copy
 from typing import Final
 from urllib.parse import quote, quote_plus
 
+from streamweir.capture.assigned_values import assigned_values
 from streamweir.capture.escaped_text import EscapedText
+from streamweir.capture.json_numbers import is_json_number
+from streamweir.capture.named_fields import named_fields
 from streamweir.capture.named_values import named_values
+from streamweir.capture.nested_values import nested_values
 from streamweir.capture.secret_signs import SIGNS_OF_CONTEXT, SecretSigns, Signs
 from streamweir.redaction import hide_credentials
 from streamweir.redaction.credential_rules import (
@@ -23,7 +27,6 @@ from streamweir.redaction.credential_rules import (
     CREDENTIALS_OF_A_URL,
 )
 from streamweir.redaction.rule import REDACTED, Rule
-from streamweir.redaction.secret_names import is_secret_name
 from streamweir.runs.handles import run_name_spans
 
 __all__ = ["SHORTEST", "SecretMask", "joined_spans", "masked_text"]
@@ -38,12 +41,6 @@ _CONTEXT: Final = tuple(
     found for found in (CREDENTIALS_OF_A_URL, *CREDENTIALS_BY_CONTEXT) if found.name not in _WHOLE_LINES
 )
 _FORMS: Final = tuple(found for found in CREDENTIALS_BY_FORM if found.name not in _WHOLE_LINES)
-_VALUE: Final = r"[^\s\"'\\,;&<>(){}\[\]*]{4,}"
-_QUOTE: Final = r"(?:\\{0,4}[\"'])?"
-_ASSIGNED: Final = re.compile(
-    r"([\w.$-]{1,64})" rf"(?=[ ]?=[ ]?{_QUOTE}({_VALUE})|:[ ]?{_QUOTE}(?=\S{{0,200}}\d)({_VALUE}))"
-)
-"""Matches `password=x` and `password: x1` in a text. After a colon only values with a digit count."""
 _ENCODED: Final = re.compile(r"%[0-9A-F]{2}")
 _ESCAPED: Final = re.compile(r"\\u([0-9a-f]{4})")
 _LONGEST_REMEMBERED: Final = 128
@@ -148,12 +145,11 @@ class SecretMask:
             ]
         if signs.name:
             found += named_values(text)
+            found += nested_values(text)
         if signs.assignment:
-            found += [
-                match.span(match.lastindex or 0)
-                for match in _ASSIGNED.finditer(text)
-                if is_secret_name(match[1])
-            ]
+            found += assigned_values(text)
+        if signs.field:
+            found += named_fields(text)
         return found
 
     def spread_spans(self, text: str, first_cut: int) -> list[tuple[int, int]]:
@@ -315,13 +311,14 @@ def joined_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def masked_text(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return the text with `*` for each character in the spans, which are in order and do not overlap.
 
-    A JSON escape within which a span begins is masked as a whole.
+    A JSON escape within which a span begins is masked as a whole. Of a JSON number each digit becomes `9`, so
+    that JSON stays JSON.
     """
     pieces: list[str] = []
     position = 0
     for start, end in spans:
         begin = max(position, _begin_of_escape(text, start))
-        pieces += (text[position:begin], "*" * (end - begin))
+        pieces += (text[position:begin], ("9" if is_json_number(text, begin, end) else "*") * (end - begin))
         position = end
     return "".join((*pieces, text[position:]))
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from streamweir.redaction.secret_names import is_secret_name
 
-__all__ = ["named_values"]
+__all__ = ["end_of_value", "is_surely_secret", "named_values", "secret_spans"]
 
 _NAME: Final = re.compile(r"""(\\{0,8}["'])([\w.$-]{1,64})\1[ \t]?:\s{0,64}(\[\s{0,64})?\1""")
 """Matches a name, and the quotation mark before its value or before the first value of its list."""
@@ -35,19 +35,17 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
     for match in _NAME.finditer(text):
         if not is_secret_name(match[2]):
             continue
-        name, quote, start = match[2].lower(), match[1], match.end()
+        name, quote, start = match[2], match[1], match.end()
         while True:
-            end = _end_of_value(text, start, quote)
-            first, last = _secret_in(name, text[start:end])
-            if last - first >= _SHORTEST:
-                yield start + first, start + last
+            end = end_of_value(text, start, quote)
+            yield from secret_spans(name, text, start, end)
             next_value = _NEXT.match(text, end) if match[3] else None
             if next_value is None:
                 break
             start = next_value.end()
 
 
-def _end_of_value(text: str, start: int, quote: str) -> int:
+def end_of_value(text: str, start: int, quote: str) -> int:
     """Return the place of the closing quotation mark of a value, with its backslashes.
 
     With n backslashes before the opening mark, a mark within the value has 2n + 1, and each backslash of the
@@ -62,9 +60,22 @@ def _end_of_value(text: str, start: int, quote: str) -> int:
     return len(text)
 
 
+def is_surely_secret(name: str) -> bool:
+    """Return whether any value under this name of a secret is one, whatever it looks like."""
+    name = name.lower()
+    return any(part in name for part in _SURE)
+
+
+def secret_spans(name: str, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the span of the secret in the value of a name; nothing if there is none."""
+    first, last = _secret_in(name.lower(), text[start:end])
+    if last - first >= _SHORTEST:
+        yield start + first, start + last
+
+
 def _secret_in(name: str, value: str) -> tuple[int, int]:
     """Return the span of the secret in a value; an empty one if there is none."""
-    if any(part in name for part in _SURE):
+    if is_surely_secret(name):
         return 0, len(value)
     scheme = _SCHEME.match(value) if name.endswith("authorization") else None
     start, key = (0, value) if scheme is None else (scheme.end(), value[scheme.end() :])

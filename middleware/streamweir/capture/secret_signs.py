@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from streamweir.capture.named_fields import has_fields
 from streamweir.redaction.rule import Rule
 from streamweir.redaction.secret_names import is_secret_name
 
@@ -54,11 +55,13 @@ class Signs(NamedTuple):
         form: a word may be a credential.
         name: a key may be the name of a secret.
         assignment: a word like `password=x` or `password:` may contain a secret, or a secret may follow it.
+        field: the name of a secret may stand elsewhere beside its value; see `named_fields.py`.
     """
 
     form: bool
     name: bool
     assignment: bool
+    field: bool
 
 
 class SecretSigns:
@@ -80,12 +83,13 @@ class SecretSigns:
         words = {*text.encode("latin-1", "replace").translate(_BLANK).split()}
         unknown = words - self._harmless - self._names
         if unknown and not self._learn(unknown):
-            return Signs(form=True, name=True, assignment=True)
+            return Signs(form=True, name=True, assignment=True, field=True)
         names = words & self._names
         return Signs(
             form=False,
             name=any(_is_key(name, text) for name in names),
             assignment=any(b"=" in name or b":" in name for name in names) or (bool(names) and " =" in text),
+            field=bool(names) and has_fields(text),
         )
 
     def has_form(self, text: str) -> bool:

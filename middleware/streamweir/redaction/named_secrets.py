@@ -16,7 +16,7 @@ from streamweir.lazy_pattern import LazyPattern
 from streamweir.redaction.rule import REDACTED
 from streamweir.redaction.secret_names import NAME, is_secret_name
 
-__all__ = ["hide_named_secrets"]
+__all__ = ["hide_named_secrets", "is_no_value"]
 
 _FLAGS: Final = re.ASCII | re.IGNORECASE
 
@@ -119,6 +119,11 @@ _COMPARED: Final = LazyPattern(
     r"""(["'`])([^"'`\n]{1,200})\1[ ]?[=!]={1,2}[ ]?([A-Za-z_$][\w.$]{0,127})""", re.ASCII
 )
 """Matches a value before its name: `"x" == password`."""
+
+
+def is_no_value(text: str, place: int) -> bool:
+    """Return whether a sentence or a placeholder stands at a place where the value of a secret may stand."""
+    return _NOTHING.match(text, place) is not None
 
 
 def hide_named_secrets(text: str) -> str:

@@ -10,11 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streamweir.capture import CutBodyMask, SecretMask, masking
+from streamweir.capture.assigned_values import assigned_values
 from streamweir.capture.masking import SHORTEST
+from streamweir.capture.named_fields import named_fields
 from streamweir.capture.named_values import named_values
+from streamweir.capture.nested_values import nested_values
 from streamweir.capture.request_secrets import secrets_in
 from streamweir.capture.writing import recorded_headers
-from streamweir.redaction.secret_names import is_secret_name
 
 KNOWN = "s3cret-of-ours-ü"
 FORMS = ("sk-abcdef1234567890", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "Bearer abc.def-123456")
@@ -243,6 +245,12 @@ WORDS = (
         " ",
         "\n",
         "{",
+        '"name":',
+        ',"value":"',
+        "</",
+        "<",
+        ">",
+        '"],["',
         ",",
         "\\",
     ),
@@ -261,12 +269,8 @@ def test_signs_find_every_secret_that_the_rules_find(words: list[str]) -> None:
             if (span := masking._hidden(match, rule.replacement)) is not None
         ]
         named = [*named_values(text)]
-        assigned = [
-            match.span(match.lastindex or 0)
-            for match in masking._ASSIGNED.finditer(text)
-            if is_secret_name(match[1])
-        ]
-        assert mask.spans(text) == masking.joined_spans([*slow, *named, *assigned])
+        named += [*nested_values(text), *named_fields(text), *assigned_values(text)]
+        assert mask.spans(text) == masking.joined_spans([*slow, *named])
 
 
 def test_released_read_hides_the_beginning_of_a_known_secret() -> None:
