@@ -20,6 +20,10 @@ _MOST_HELD: Final = 8 << 10
 
 Also the most bytes of whole lines that are held back, because a secret may continue in the next text.
 """
+_MOST_LINES: Final = 1 << 10
+"""The most bytes of earlier lines that are kept because they may say the name of the next line's value."""
+_GOES_ON: Final = (":", ",", "[", "{", ">")
+"""Ends of lines in printed JSON and XML behind which an object, a list or an element goes on."""
 
 
 class MaskedRead(NamedTuple):
@@ -55,6 +59,8 @@ class CutBodyMask:
         self._held_bytes = 0
         self._context = b""
         """The part of the first held line that has been returned already."""
+        self._lines = ""
+        """The lines before that part, if the name of a secret in them may belong to a value behind them."""
         self._is_context_masked = False
         """Whether the last character of that part has been masked."""
         self._count = 0
@@ -89,7 +95,7 @@ class CutBodyMask:
     def break_off(self) -> list[MaskedRead]:
         """Return the reads that were held back, because the following reads are left out."""
         reads = self.release()
-        self._context = b""
+        self._context, self._lines = b"", ""
         self._texts.forget()
         return reads
 
@@ -113,7 +119,7 @@ class CutBodyMask:
             return []
         mask = self.mask
         text = (self._context + b"".join(self._held)).decode("latin-1")
-        spans = mask.spans(text)
+        spans = self._spans(text)
         spread = self._texts.find(text, Finders(mask.spread_spans, mask.spread_begun))
         if spread.spans:
             spans = joined_spans([*spans, *spread.spans])
@@ -138,9 +144,19 @@ class CutBodyMask:
         self._held_bytes = len(text) - position
         line = text.rfind("\n", 0, position) + 1
         self._texts.keep(line)
+        before = (self._lines + text[:line])[-_MOST_LINES:]
+        self._lines = before if before.rstrip().endswith(_GOES_ON) else ""
         self._context = text[line:position].encode("latin-1")[-_LONGEST_LINE:]
         self._is_context_masked = any(start < position <= end for start, end in spans_to_mask)
         return found
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans of the secrets in context and reads, with regard to the lines before them."""
+        if not self._lines:
+            return self.mask.spans(text)
+        skipped = len(self._lines)
+        found = self.mask.spans(self._lines + text)
+        return [(max(0, start - skipped), end - skipped) for start, end in found if end > skipped]
 
     def _spans_to_mask(self, text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the spans, without the rest of an escape whose beginning has been returned unmasked.

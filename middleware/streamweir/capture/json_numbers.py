@@ -1,4 +1,4 @@
-"""Tells whether a part of a text is of a JSON number, in which no other character than a digit may stand."""
+"""Tells whether a part of a text is of a JSON number, which has digits alone."""
 
 from __future__ import annotations
 

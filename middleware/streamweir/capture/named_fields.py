@@ -1,4 +1,4 @@
-"""Finds secrets whose names stand beside their values, and not as keys.
+"""Finds secrets whose names are beside their values, and not their keys.
 
     form                                      example
     ───────────────────────────────────────   ────────────────────────────────────────────────────────
@@ -42,13 +42,15 @@ _LONGEST_BEFORE: Final = 1024
 _PAIR: Final = re.compile(
     rf"(?P<open>[\[(])\s{{0,64}}b?{_QUOTE}(?P<name>[\w.$-]{{1,64}})(?P=quote)\s{{0,64}},\s{{0,64}}b?(?P=quote)"
 )
-_END_OF_PAIR: Final = re.compile(r"""\\{0,8}["']\s{0,64}[\])]""")
+_END_OF_PAIR: Final = re.compile(r"""\\{0,8}["']\s{0,64}(?:[\])]|\Z)""")
 _BEFORE_PAIR: Final = ("[", "],", "),")
 _LONGEST_GAP: Final = 64
 _ELEMENT: Final = re.compile(
     r"<(?P<tag>(?:[\w-]{1,32}:)?(?P<name>[\w.-]{1,64}))(?:\s[^<>]{0,200})?>\s{0,64}(?:<!\[CDATA\[)?"
 )
-_ELEMENT_VALUE: Final = re.compile(r"""[^<>"\]\n]{4,4096}(?=(?:\]\]>\s{0,64})?</(?P<tag>[\w.:-]{1,97}))""")
+_ELEMENT_VALUE: Final = re.compile(
+    r"""[^<>"\]\n]{4,4096}(?=\s{0,64}(?:\]\]>\s{0,64})?(?:</(?P<tag>[\w.:-]{1,97})|\Z))"""
+)
 _PART: Final = re.compile(
     r"""form-data;[ ]?name=["']?(?P<name>[^"'\r\n;]{1,64})[^\r\n]{0,200}(?P<line>\r?\n)"""
     r"(?:[^\r\n]{1,200}(?P=line)){0,4}(?P=line)"
@@ -56,15 +58,17 @@ _PART: Final = re.compile(
 _DIGITS: Final = frozenset("0123456789")
 
 
+_SIGNS: Final = ("alue", '"v', '"]', '"\n', "')", "</", ">\n", "form-data")
+"""Each of the forms contains one of them."""
+
+
 def has_fields(text: str) -> bool:
     """Return whether a text in which the name of a secret occurs may have one of the forms."""
-    return (
-        "alue" in text or '"v' in text or '"]' in text or "')" in text or "</" in text or "form-data" in text
-    )
+    return any(sign in text for sign in _SIGNS)
 
 
 def named_fields(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the secrets that stand beside their names, in any order."""
+    """Yield the spans of the secrets that are beside their names, in any order."""
     for match in _NAMED.finditer(text):
         if is_secret_name(match["name"]):
             yield from _of_object(text, match)
@@ -73,7 +77,8 @@ def named_fields(text: str) -> Iterator[tuple[int, int]]:
             yield from _of_pair(text, match)
     for match in _ELEMENT.finditer(text):
         value = _ELEMENT_VALUE.match(text, match.end()) if is_secret_name(match["name"]) else None
-        if value is not None and value["tag"] == match["tag"]:
+        is_line = "\n" in match[0]  # whose end may be in the next read
+        if value is not None and (value["tag"] == match["tag"] or (value["tag"] is None and is_line)):
             yield from secret_spans(match["name"], text, *value.span())
     yield from _of_parts(text)
 

@@ -55,7 +55,7 @@ class Signs(NamedTuple):
         form: a word may be a credential.
         name: a key may be the name of a secret.
         assignment: a word like `password=x` or `password:` may contain a secret, or a secret may follow it.
-        field: the name of a secret may stand elsewhere beside its value; see `named_fields.py`.
+        field: the name of a secret may be beside its value; see `named_fields.py`.
     """
 
     form: bool

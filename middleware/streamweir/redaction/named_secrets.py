@@ -122,7 +122,7 @@ _COMPARED: Final = LazyPattern(
 
 
 def is_no_value(text: str, place: int) -> bool:
-    """Return whether a sentence or a placeholder stands at a place where the value of a secret may stand."""
+    """Return whether a place behind the name of a secret has a word of a sentence, or a placeholder."""
     return _NOTHING.match(text, place) is not None
 
 

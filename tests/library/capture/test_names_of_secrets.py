@@ -1,10 +1,11 @@
 """Secrets that bodies hold beside or below their names, and texts about secrets."""
 
+import json
 import time
 
 import pytest
 
-from streamweir.capture import SecretMask
+from streamweir.capture import CutBodyMask, SecretMask
 
 MULTIPART = (
     '--b\r\nContent-Disposition: form-data; name="password"\r\n\r\nhunter two\r\n'
@@ -96,3 +97,24 @@ def test_masking_of_names_alone_takes_time_in_proportion_to_the_text(piece: str)
         SecretMask().spans((piece * length)[:length])
         took.append(time.thread_time() - start)
     assert took[1] < 9 * took[0] + 0.1
+
+
+PRINTED = [
+    json.dumps({"name": "api_key", "value": "Abcd1234efgh"}, indent=2),
+    json.dumps([["x-api-key", "Abcd1234efgh"]], indent=1),
+    json.dumps({"api_keys": ["Abcd1234efgh", "Zbcd1234efgh"]}, indent=2),
+    json.dumps({"password": {"value": "correct horse"}}, indent=1),
+    '{\n  "password":\n    "correct horse"\n}',
+    "<password>\n  correct horse\n</password>",
+]
+
+
+@pytest.mark.parametrize("text", PRINTED)
+def test_value_in_another_line_than_its_name_is_masked_wherever_it_is_cut(text: str) -> None:
+    whole, count = SecretMask().apply(text)
+    assert count
+    for place in range(1, len(text)):
+        mask = CutBodyMask(SecretMask())
+        reads = [*mask.feed(text[:place].encode()), *mask.feed(text[place:].encode()), *mask.finish()]
+        assert b"".join(read.data for read in reads).decode() == whole
+        assert sum(read.redacted for read in reads) == count
