@@ -30,6 +30,13 @@ _KNOWN: Final = (
     *("additional_kwargs", "message", "code"),
 )
 _BLOCK: Final = ("type", "text", "reasoning", "id", "index", "name", "args", "fields")
+_ADDITIONS: Final = frozenset(
+    {
+        *("text", "reasoning", "tool_call", "tool_call_chunk"),
+        *("text-delta", "reasoning-delta", "tool-call-delta"),
+    }
+)
+"""The types of blocks and of deltas that are read as they come; other blocks are read at their end."""
 _STARTS: Final = ("role", "content", "id", "message_id")
 
 
@@ -96,6 +103,8 @@ def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
     if name == "message-finish":
         ended = {"usage_metadata": event.get("usage"), "response_metadata": object_in(event, "metadata")}
         return {"content": "", "chunk_position": "last", **ended}
+    if name == "content-block-finish":
+        return {"content": [_not_repeated(object_in(event, "content"))]}
     block = object_in(event, "content" if name == "content-block-start" else "delta")
     match block:
         case {"type": "text" | "text-delta", "text": str(text)} if text:
@@ -105,8 +114,14 @@ def _piece_of(name: str, event: Mapping[str, Any]) -> dict[str, Any]:
     return {"content": ""}
 
 
+def _not_repeated(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a whole block that its pieces have not held: all but a text or a thought."""
+    return {name: value for name, value in block.items() if name not in ("text", "reasoning")}
+
+
 def _unread(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an event, and of the addition in it, that no rule reads."""
-    blocks = (object_in(event, name) for name in ("content", "delta"))
+    """Return the fields of an event, and of the addition in it, that nothing else reads."""
+    blocks = [object_in(event, name) for name in ("content", "delta")]
+    blocks = [block for block in blocks if block.get("type") in _ADDITIONS]
     rest = (leftover(event, _KNOWN), *(leftover(block, _BLOCK) for block in blocks))
     return {name: value for found in rest if found for name, value in found.items()}

@@ -81,7 +81,7 @@ def texts_of(message: Mapping[str, Any], meta: Meta | None) -> Iterator[Content 
         match block:
             case str():
                 texts.append(block)
-            case {"type": "text", "text": str(text)}:
+            case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
                 texts.append(text)
             case {"type": "thinking" | "reasoning" | "reasoning_content"}:
                 thoughts.append(_thought(block))

@@ -25,6 +25,7 @@ from streamweir.codec.coerce import (
     tool_error,
 )
 from streamweir.codec.families.langchain_forms import ROLES, plain_message, texts_of
+from streamweir.codec.families.langchain_other_blocks import OtherBlocks
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.errors import LimitExceeded
 from streamweir.events import Content, Event, Meta, ToolCallDelta, ToolCallEnd, ToolCallStart, Whole
@@ -96,6 +97,7 @@ class ChainMessages:
         self.summary: dict[str, Any] = {}
         self.found = False
         self._left = room
+        self._blocks = OtherBlocks(room)
         self._pieces: dict[str, _Calls] = {}
         self._open: set[str] = set()
         self._started: RecentIds[None] = RecentIds(room // 8)
@@ -209,12 +211,13 @@ class ChainMessages:
     def _piece(self, message: Mapping[str, Any], message_id: str, step: Meta | None) -> Iterator[Event]:
         meta = _with_id(step, message_id)
         self._note_turn(message, message_id)
+        self._count(message.get("usage_metadata"), message_id, is_chunk=True)
+        ends = self._note_end(message)
+        yield from self._blocks.read_piece(message["content"], message_id, meta, ends=ends)
         yield from texts_of(message, meta)
         if beside := leftover(message, _KNOWN):
             yield Content("", meta=and_extra(meta, beside))
-        self._count(message.get("usage_metadata"), message_id, is_chunk=True)
         yield from self._call_pieces(message, message_id, meta)
-        ends = self._note_end(message)
         self._note_open(message_id, is_open=not ends and message.get("chunk_position") != UNMARKED)
         if self._is_broken_off:
             self._drop_pieces(message_id)
@@ -230,14 +233,17 @@ class ChainMessages:
         whole: Whole | None = "repeat" if form == "whole" else None
         if message_id:
             whole = "snapshot" if form == "growing" else "copy"
+        self._count(message.get("usage_metadata"), message_id, is_chunk=False)
+        is_growing = not self._note_end(message) and form == "growing"
+        if not is_growing:
+            yield from self._blocks.read_whole(message["content"], message_id, meta)
         for event in texts_of(message, meta):
             yield msgspec.structs.replace(event, whole=whole)
         if beside := leftover(message, _KNOWN):
             yield Content("", meta=and_extra(meta, beside))
-        self._count(message.get("usage_metadata"), message_id, is_chunk=False)
         self._note_open(message_id, is_open=False)
         calls = objects_in(message.get("tool_calls"))
-        if not self._note_end(message) and form == "growing":
+        if is_growing:
             self._grown = calls, message_id, meta
             return
         self._grown = (), "", None
