@@ -29,14 +29,22 @@ _KNOWN: Final = (
     *("event", "role", "id", "message_id", "index", "content", "delta", "usage", "metadata"),
     *("additional_kwargs", "message", "code"),
 )
-_BLOCK: Final = ("type", "text", "reasoning", "id", "index", "name", "args", "fields")
-_ADDITIONS: Final = frozenset(
-    {
-        *("text", "reasoning", "tool_call", "tool_call_chunk"),
-        *("text-delta", "reasoning-delta", "tool-call-delta"),
-    }
+_BLOCK: Final = (
+    *("type", "text", "reasoning", "id", "index", "name", "args", "fields"),
+    *(
+        "tool_call_id",
+        "status",
+        "output",
+        "url",
+        "data",
+        "encoding",
+        "base64",
+        "file_id",
+        "mime_type",
+        "value",
+    ),
 )
-"""The types of blocks and of deltas that are read as they come; other blocks are read at their end."""
+"""The fields of a block; those that no text, thought or call has are read at the end of the block."""
 _STARTS: Final = ("role", "content", "id", "message_id")
 
 
@@ -120,8 +128,8 @@ def _not_repeated(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unread(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an event, and of the addition in it, that nothing else reads."""
-    blocks = [object_in(event, name) for name in ("content", "delta")]
-    blocks = [block for block in blocks if block.get("type") in _ADDITIONS]
+    """Return the fields of an event, and of the addition in it, that no rule reads."""
+    delta = object_in(event, "delta")
+    blocks = (object_in(event, "content"), delta, object_in(delta, "fields"))
     rest = (leftover(event, _KNOWN), *(leftover(block, _BLOCK) for block in blocks))
     return {name: value for found in rest if found for name, value in found.items()}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
-from streamweir.codec.coerce import object_in
+from streamweir.codec.coerce import object_in, text_of
 from streamweir.ids import RecentIds
 from streamweir.jsontext import write_json_text
 
@@ -52,7 +52,7 @@ class CallBlocks:
             return None
         index = event.get("index")
         key = f"{index} {message_id}"
-        arrived, text = self._arrived.get(key) or _Arrived(), _text_of(block.get("args"))
+        arrived, text = self._arrived.get(key) or _Arrived(), _arguments_of(block.get("args"))
         if name == "content-block-finish":
             self._arrived.discard(key)
             text = "" if arrived.size else text
@@ -78,13 +78,13 @@ def _call_in(name: str, event: Mapping[str, Any]) -> Mapping[str, Any] | None:
         delta = object_in(event, "delta")
         fields = object_in(delta, "fields")
         if delta.get("type") == "block-delta":
-            return fields if fields.get("type") in _BEGINNINGS or "type" not in fields else None
+            return fields if text_of(fields.get("type", "tool_call_chunk")) in _BEGINNINGS else None
         return delta if delta.get("type") == "tool-call-delta" else None
     block = object_in(event, "content")
     kinds = _ENDS if name == "content-block-finish" else _BEGINNINGS
-    return block if block.get("type") in kinds else None
+    return block if text_of(block.get("type")) in kinds else None
 
 
-def _text_of(given: Any) -> str:
+def _arguments_of(given: Any) -> str:
     """Return the text of arguments; the empty object with which a block begins is no argument."""
     return given if isinstance(given, str) else write_json_text(given) if given else ""

@@ -181,7 +181,7 @@ def _result(block: Mapping[str, Any], meta: Meta | None) -> Event:
     meta = and_extra(meta, leftover(block, _KNOWN_RESULT))
     tool_id = short_id(text_of(block.get("tool_call_id") or block.get("tool_use_id")))
     is_error = isinstance(result, dict) and text_of(result.get("type")).endswith("_error")
-    if is_error or block.get("is_error") is True or block.get("status") in _FAILED:
+    if is_error or block.get("is_error") is True or text_of(block.get("status")) in _FAILED:
         return ToolCallEnd(tool_id, "failed", error=tool_error(result), meta=meta)
     return ToolCallEnd(tool_id, result=result, meta=meta)
 

@@ -57,7 +57,12 @@ class LanggraphServerDecoder(Decoder):
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
-        """Return a high score for the first event of a run; home-made servers send states and updates."""
+        """Return a high score for the first event of a run; home-made servers send states and updates.
+
+        The envelopes of the server's threads are read as `langgraph-events`.
+        """
+        if is_protocol_event(fields):
+            return 0.0
         match event, fields:
             case "metadata", {"run_id": str(), "attempt": int()}:
                 return 0.97
