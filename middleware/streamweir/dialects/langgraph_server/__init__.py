@@ -19,6 +19,7 @@ DIALECT = Dialect(
         names=(
             *("metadata", "messages/metadata", "messages/partial", "messages/complete"),
             *("updates", "values", "messages", "custom", "tasks", "debug", "tools", "checkpoints"),
+            *("lifecycle", "input.requested"),
         ),
         keys=("attempt", "messages", "__error__"),
     ),
