@@ -32,6 +32,9 @@ _HANDED: Final = 256
 """The bytes of the id and the name of a complete call."""
 
 _LONGEST_NAME: Final = 1024
+_MOST_PARSED: Final = 8
+"""How often the arguments of an arriving call are parsed."""
+
 _EXTRA: Final = "extra_content"
 """The field of a call that Google's compatible API expects back later: the signature of a thought."""
 
@@ -149,7 +152,7 @@ class ClientCalls:
             call.extra_content = {**call.extra_content, **extra}
         value = fields.get("arguments")
         text = value if isinstance(value, str) else "" if value is None else write_json_text(value)
-        if text:
+        if text and not call.is_repeated(text):
             yield self._piece(call, text, meta)
 
     def _piece(self, call: _Call, text: str, meta: Meta | None) -> ToolCallDelta:
@@ -175,7 +178,8 @@ class ClientCalls:
             self.room.take(_CALL)
             self._ids += 1
             upstream_id = _id_of(piece)
-            call = _Call(upstream_id, upstream_id or made_call_id(self._request_id, self._ids), self._ids)
+            tool_id = "" if calls.has_id(upstream_id) else upstream_id
+            call = _Call(upstream_id, tool_id or made_call_id(self._request_id, self._ids), self._ids)
             calls.add(call, piece)
         return call
 
@@ -193,6 +197,35 @@ class _Call(msgspec.Struct):
     extra_content: dict[str, Any] = {}
     arguments: TextPieces = msgspec.field(default_factory=TextPieces)
     is_custom: bool = False
+    parsed: int = 0
+
+    def is_behind(self, piece: Mapping[str, Any], at_index: _Call | None) -> bool:
+        """Return whether a piece with a name comes behind this call, whose arguments are whole.
+
+        Args:
+            piece: the piece, which has the id or the index of this call.
+            at_index: the call with the index of the piece.
+        """
+        fields = piece.get("function")
+        given = fields.get("arguments") if isinstance(fields, dict) else None
+        text = given if isinstance(given, str) else write_json_text(given)
+        if not text.startswith("{") or (whole := self._whole()) is None:
+            return False
+        return at_index is not self or json_object(text) != whole
+
+    def is_repeated(self, text: str) -> bool:
+        """Return whether `text` is the whole arguments again, which some servers send behind the pieces."""
+        if not text.startswith("{") or not text.endswith("}"):
+            return False
+        whole = self._whole()
+        return whole is not None and json_object(text) == whole
+
+    def _whole(self) -> dict[str, Any] | None:
+        """Return the arguments if they are a JSON object. They are parsed a few times only."""
+        if not self.arguments.size or self.parsed == _MOST_PARSED:
+            return None
+        self.parsed += 1
+        return json_object(self.arguments.text)
 
     def input_json(self, piece: Any) -> str:
         """Return a piece of the input of a custom tool as a piece of the JSON of its arguments."""
@@ -216,20 +249,30 @@ class _Calls:
         """For each index, the last call that has no id yet."""
 
     def find(self, piece: Mapping[str, Any]) -> _Call | None:
-        """Return the call that `piece` belongs to. A new id at a known index begins another call."""
+        """Return the call that `piece` belongs to; None if it begins another call.
+
+        A new id begins another call, unless the piece has no name: vLLM gives each piece an id. A name behind
+        whole arguments begins one, too: some servers have one index or one id for all calls.
+        """
         upstream_id, index = _id_of(piece), short_index(piece.get("index"))
-        if not upstream_id:
-            if index is not None:
-                return self._by_index.get(index)
-            return self.all[-1] if self.all and not _names_a_call(piece) else None
-        known = self._by_id.get(upstream_id)
-        nameless = self._without_id.get(index) if index is not None else None
+        has_name = _names_a_call(piece)
+        there = self._by_index.get(index) if index is not None else None
+        if not upstream_id and not has_name:
+            return there or (self.all[-1] if self.all else None)
+        known = self._by_id.get(upstream_id) if upstream_id else there
+        if known is not None and has_name and known.is_behind(piece, there):
+            return None
+        nameless = self._without_id.get(index) if upstream_id and index is not None else None
         if nameless is None or (known is not None and known.order > nameless.order):
-            return known
+            return known or (None if has_name else there)
         nameless.upstream_id = upstream_id
         self._by_id[upstream_id] = nameless
         del self._without_id[index]
         return nameless
+
+    def has_id(self, upstream_id: str) -> bool:
+        """Return whether a call has this id, so that another one cannot have it."""
+        return upstream_id in self._by_id
 
     def add(self, call: _Call, piece: Mapping[str, Any]) -> None:
         """Remember `call`, which begins with `piece`."""
@@ -263,9 +306,9 @@ def _id_of(piece: Mapping[str, Any]) -> str:
 
 
 def _names_a_call(piece: Mapping[str, Any]) -> bool:
-    """Return whether a piece without an index begins a call; later pieces of a call have only arguments."""
-    function = piece.get("function")
-    return bool(piece.get("id")) or (isinstance(function, dict) and bool(function.get("name")))
+    """Return whether a piece has a name, as the first one of a call; later pieces have only arguments."""
+    held = (piece, piece.get("function"), piece.get("custom"))
+    return any(isinstance(fields, dict) and fields.get("name") for fields in held)
 
 
 def bounded(items: Any) -> list[Any]:

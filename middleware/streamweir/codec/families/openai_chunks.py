@@ -49,6 +49,7 @@ _RAN: Final = "tool_call_results"
 _DELTA: Final = frozenset(
     {
         "role",
+        "index",
         "content",
         "refusal",
         "tool_calls",
@@ -62,7 +63,7 @@ _DELTA: Final = frozenset(
 """The known fields of a delta.
 
 The text of `reasoning_details` is read only if no field of `REASONING` has a text, which it would repeat. The
-`role` is always the assistant.
+`role` is always the assistant, the `index` is that of the choice (Mistral).
 """
 
 

@@ -99,9 +99,30 @@ class OpenAIChatTurn(TurnCollector):
         self._count(self._details.size - size)
 
     def _call_piece(self, piece: dict[str, Any], raw: bytes) -> None:
+        if self._is_irregular(piece):
+            self._give_up()
+            return
         call = self._call_of(piece)
         call.take(piece, raw_object(raw))
         self._count(len(raw))
+
+    def _is_irregular(self, piece: dict[str, Any]) -> bool:
+        """Return whether ids and indices do not suffice to find the call of a piece.
+
+        The decoder then finds it by names and arguments; such a turn is not kept.
+        """
+        function, index = piece.get("function"), short_index(piece.get("index"))
+        if not isinstance(function, dict):
+            return bool(piece.get("custom"))
+        at_index = self._by_index.get(index) if index is not None else None
+        if function.get("name"):
+            given = function.get("arguments")
+            return at_index is not None and at_index.has_arguments and bool(given) and str(given)[0] == "{"
+        if not self._calls:
+            return False
+        call_id = piece.get("id") or None
+        other_id = at_index is not None and call_id is not None and at_index.call_id not in (None, call_id)
+        return other_id or (index is not None and at_index is None)
 
     def _call_of(self, piece: dict[str, Any]) -> _Call:
         """Return the call that a piece belongs to: the call with its index; without one, the last call."""
@@ -175,6 +196,11 @@ class _Call:
         self._arguments = TextPieces()
         self._object: bytes | None = None
         """The arguments, if they arrived as an object instead of a text."""
+
+    @property
+    def has_arguments(self) -> bool:
+        """Whether arguments have arrived."""
+        return bool(self._arguments.size or self._object)
 
     def take(self, piece: dict[str, Any], fields: dict[str, bytes]) -> None:
         """Take a piece of the call."""
