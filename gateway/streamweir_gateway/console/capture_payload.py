@@ -69,4 +69,8 @@ def payload_of(source: CaptureSource, start: int = 0) -> CapturePayload:
 def _shown_meta(source: CaptureSource, *, is_masking: bool) -> dict[str, Any]:
     meta = meta_of(source)
     session_id = meta.pop("session_id", None)
-    return meta if session_id is None or is_masking else {**meta, "session_id": source.shown(session_id)}
+    if is_masking:
+        return {**meta, "id": ""}
+    shown = source.shown
+    ids = {"id": shown(meta["id"])}
+    return {**meta, **ids} if session_id is None else {**meta, **ids, "session_id": shown(session_id)}

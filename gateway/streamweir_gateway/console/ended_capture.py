@@ -186,6 +186,7 @@ def _mask_of(entries: Iterable[Any], secrets: SecretMask) -> LogMask:
 def _shown(parts: _Parts, mask: LogMask) -> _Parts:
     """Return the parts of a masked log, with the secrets in its facts masked too."""
     facts, entries = parts
+    facts = facts._replace(request_id=mask.shown(facts.request_id))
     if facts.session_id is not None:
         facts = facts._replace(session_id=mask.shown(facts.session_id))
     return _Parts(facts, [shown_event(entry, mask.secrets) for entry in entries])

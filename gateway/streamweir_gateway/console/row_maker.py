@@ -6,6 +6,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final
 
+from streamweir.capture.masking import SecretMask
 from streamweir.request_id import session_id_of
 from streamweir_gateway.console.clock_shift import clock_shift
 from streamweir_gateway.console.recorded_request import RecordedRequest, TranslationFacts
@@ -16,6 +17,8 @@ from streamweir_gateway.observability.secrets import Secrets
 
 __all__ = ["RowMaker"]
 
+_PREFIX: Final = "req_"
+_OUR_LENGTH: Final = len(_PREFIX) + 32
 _NO_FACTS: Final = TranslationFacts()
 _RECORDED: Final[Callable[[RequestRecord], tuple[Any, ...]]] = attrgetter(
     *("request_id", "trace_id", "upstream", "key", "events", "bytes_in", "bytes_out", "lost", "code"),
@@ -29,10 +32,12 @@ class RowMaker:
 
     Args:
         secrets: removes secrets from hints.
+        mask: hides secrets in ids of requests that have no recorder.
     """
 
-    def __init__(self, secrets: Secrets) -> None:
+    def __init__(self, secrets: Secrets, mask: SecretMask) -> None:
         self._secrets = secrets
+        self._mask = mask
 
     def open(self, recorder: RecordedRequest) -> PackedRow:
         """Return the row of an open request as it is now."""
@@ -66,6 +71,8 @@ class RowMaker:
             *(row_id, state, attempts, *_RECORDED(record)),
         )
         row.bytes_in = 0
+        if not _is_ours(record.request_id):
+            row.request_id = self._mask.apply_to_text(record.request_id)
         if not record.reads_whole:
             row.events = 0
             if state == "ended":  # the client left, so nothing was sent
@@ -79,8 +86,10 @@ class RowMaker:
         """Return the row of a request that has a recorder, with the numbers in its record."""
         record, session_id, thread_id = recorder.record, facts.session_id, facts.thread_id
         is_chosen = session_id is not None and session_id != session_id_of(record.request_id)
-        if is_chosen or thread_id is not None:  # an upstream may have chosen it
+        request_id = record.request_id
+        if is_chosen or thread_id is not None or not _is_ours(request_id):  # chosen by upstream or client
             shown = recorder.own_mask().apply_to_text
+            request_id = shown(request_id)
             session_id = None if session_id is None else shown(session_id)
             thread_id = None if thread_id is None else shown(thread_id)
         first = record.first_event_ms
@@ -94,7 +103,7 @@ class RowMaker:
             recorder.row_id,
             state,
             recorder.attempt,
-            record.request_id,
+            request_id,
             record.trace_id,
             record.upstream,
             record.key,
@@ -115,6 +124,11 @@ class RowMaker:
             facts.malformed,
             "content" if recorder.has_content else "metadata",
         )
+
+
+def _is_ours(request_id: str) -> bool:
+    """Return whether the gateway has made the id of a request. A client may send any other text."""
+    return request_id.startswith(_PREFIX) and len(request_id) == _OUR_LENGTH
 
 
 def _state(recorder: RecordedRequest) -> State:

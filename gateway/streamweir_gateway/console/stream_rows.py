@@ -135,7 +135,7 @@ class StreamRows:
             mask,
             self._masking.add,
         )
-        self._maker = RowMaker(Secrets(texts))
+        self._maker = RowMaker(Secrets(texts), mask)
 
     @property
     def config(self) -> str:

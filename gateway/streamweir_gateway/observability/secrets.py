@@ -75,6 +75,7 @@ def _secrets_of_endpoint(endpoint: EndpointConfig) -> Iterator[str]:
         for name, value in upstream.headers:
             if is_secret_header(name):
                 yield from _secrets_of_header(name, value)
+        yield from secrets_in([("sec-websocket-protocol", ",".join(upstream.websocket.subprotocols))])
         yield from _secrets_of_tree([*upstream.websocket.hello])
 
 

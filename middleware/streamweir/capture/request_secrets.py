@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
@@ -18,6 +19,10 @@ from streamweir.runs.handles import run_names_in
 __all__ = ["secrets_in"]
 
 _OF_RUNS: Final = frozenset({"x-streamweir-run", "last-event-id"})
+_SUBPROTOCOLS: Final = "sec-websocket-protocol"
+_OPAQUE: Final = re.compile(r"(?=[^\W\d]*\d)(?=\d*[^\W\d])[\w~+/=-]{24,}")
+"""Matches a subprotocol that no specification would name so."""
+_MOST_PIECES: Final = 8
 _SHORTEST: Final = 6
 
 
@@ -31,7 +36,7 @@ def secrets_in(headers: Iterable[tuple[str, str]], target: str = "") -> set[str]
     found = {
         secret
         for name, value in headers
-        if name in _OF_RUNS or is_secret_header(name)
+        if name in _OF_RUNS or name == _SUBPROTOCOLS or is_secret_header(name)
         for text in _texts_of(value)
         for secret in _secrets_of(name, text)
     }
@@ -54,6 +59,8 @@ def _texts_of(value: str) -> Iterator[str]:
 def _secrets_of(name: str, value: str) -> Iterator[str]:
     if name in _OF_RUNS:
         yield from run_names_in(value) or [value.partition(".")[0]]
+    elif name == _SUBPROTOCOLS:
+        yield from _of_subprotocols([item.strip() for item in value.split(",")])
     elif "cookie" in name:
         yield from _of_cookies(value.split(";")[: 1 if name == "set-cookie" else None])
     else:
@@ -70,6 +77,20 @@ def _of_cookies(pairs: Iterable[str]) -> Iterator[str]:
     for pair in pairs:
         value = pair.partition("=")[2].strip()
         yield from (value, value.strip('"'), unquote(value.strip('"')))
+
+
+def _of_subprotocols(offered: list[str]) -> Iterator[str]:
+    """Yield the credentials among subprotocols: `access_token, KEY`, `bearer.KEY`, or a key alone.
+
+    Pages send them there, because a browser lets them send no header of their own with a WebSocket.
+    """
+    for before, item in zip(["", *offered], offered, strict=False):
+        if is_secret_name(before) or _OPAQUE.fullmatch(item):
+            yield item
+        pieces = item.split(".", _MOST_PIECES)
+        for count in range(1, len(pieces)):
+            if is_secret_name(".".join(pieces[:count])):
+                yield ".".join(pieces[count:])
 
 
 def _of_basic(token: str) -> Iterator[str]:

@@ -256,3 +256,38 @@ async def test_ids_that_are_secrets_of_their_request_are_in_no_answer(tmp_path: 
         await feed.row(state="ended")
         for told in (*shown, *await all_answers(console), feed.body):
             assert secrets_in(told) == []
+
+
+@pytest.mark.parametrize("capture", ["content", "metadata"])
+async def test_credential_that_is_the_id_of_a_request_or_a_subprotocol_is_in_no_answer(
+    tmp_path: Path, capture: str
+) -> None:
+    headers = [
+        *CLIENT,
+        ("X-Request-Id", OF_CLIENT),
+        ("Sec-WebSocket-Protocol", f"chat, access_token, {OF_QUERY}, bearer.{OF_BASIC}"),
+    ]
+    body = {"type": "token", "content": f"they offered {OF_QUERY} and {OF_BASIC}"}
+
+    async def echoes(call: Call) -> None:
+        await call.send(SSE, chunk(f"data: {json.dumps(body)}\n\n".encode()), LAST_CHUNK)
+
+    async with (
+        upstream(echoes) as backend,
+        console_of(
+            tmp_path,
+            endpoints=endpoints(backend.url),
+            upstreams=upstreams(backend.url),
+            auth=KEYS,
+            console={"capture": capture},
+        ) as console,
+        console.feed(since=0) as feed,
+    ):
+        await console.call("/chat", headers=headers)
+        await feed.row(state="ended")
+        told_of_stream = await all_answers(console)
+        await console.call("/chat", headers=[("X-Api-Key", "wrong-key"), *headers[1:]])
+        await feed.row(state="refused")
+        for told in (*told_of_stream, json.dumps(await console.rows()).encode(), feed.body):
+            assert secrets_in(told) == []
+            assert OF_BASIC.encode() not in told
