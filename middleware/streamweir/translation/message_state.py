@@ -30,7 +30,7 @@ from streamweir.request_errors import StreamRequestError
 from streamweir.stages import REASON_OF_STATUS
 from streamweir.translation.answer_order import AnswerOrder
 from streamweir.translation.fold import Fold
-from streamweir.translation.json_patch import PatchError, apply_patch
+from streamweir.translation.json_patch import CopyRoom, PatchError, apply_patch
 from streamweir.translation.message_parts import MessagePart, PartList
 from streamweir.translation.received_event import ReceivedEvent, failure_events
 from streamweir.translation.tool_call import ToolCall
@@ -73,6 +73,9 @@ class MessageState:
         self._fold = Fold(limit=None)
         self._order = AnswerOrder(self._fold, limit=None)
         self._parts = PartList()
+        self._copies = CopyRoom()
+        self._state: int | None = None
+        """The index of the last block with a state; None without one."""
 
     @property
     def main_content(self) -> str:
@@ -293,19 +296,18 @@ def _note_part(parts: PartList, payload: Event, at: int | None) -> None:
 
 
 def _add_block(message: MessageState, block: Data, event: Data, at: int | None) -> None:
+    if block.data_type == "state":
+        message._state = len(message.data_blocks)
     message.data_blocks.append(block)
     message._parts.add_block(block, event.meta, at)
 
 
 def _change_state(message: MessageState, delta: Data, at: int | None) -> None:
     """Apply `delta` to the last state, or to an empty one; a patch that does not fit becomes a warning."""
-    blocks = message.data_blocks
-    place = next(
-        (index for index in reversed(range(len(blocks))) if blocks[index].data_type == "state"), None
-    )
+    blocks, place = message.data_blocks, message._state
     before = Data("state", {}) if place is None else blocks[place]
     try:
-        after = msgspec.structs.replace(before, data=_patched(before.data, delta.data))
+        after = msgspec.structs.replace(before, data=_patched(before.data, delta.data, message._copies))
     except PatchError:
         message.warnings.append(own_warning("STATE_DELTA_IGNORED"))
         return
@@ -316,8 +318,8 @@ def _change_state(message: MessageState, delta: Data, at: int | None) -> None:
         message._parts.change_block(place, after, at)
 
 
-def _patched(state: Any, patch: Any) -> dict[str, Any]:
-    changed = apply_patch(state, patch)
+def _patched(state: Any, patch: Any, copies: CopyRoom) -> dict[str, Any]:
+    changed = apply_patch(state, patch, copies)
     if not isinstance(changed, dict):
         raise PatchError("a state is an object")
     return changed

@@ -2,13 +2,14 @@
 
 import contextlib
 import copy
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamweir.translation.json_patch import PatchError, apply_patch
+from streamweir.translation.json_patch import CopyRoom, PatchError, apply_patch
 
 GOOD: list[tuple[str, Any, list[dict[str, Any]], Any]] = [
     (
@@ -141,9 +142,47 @@ def test_apply_patch_that_does_not_fit_raises(document: Any, patch: Any) -> None
     assert document == before
 
 
-def test_apply_patch_with_copies_of_copies_shares_memory() -> None:
-    doubling = [{"op": "copy", "from": "/a", "path": "/b"}, {"op": "copy", "from": "", "path": "/a"}] * 60
-    apply_patch({"a": 1}, doubling)
+DOUBLING = [{"op": "copy", "from": "/a", "path": "/b"}, {"op": "copy", "from": "", "path": "/a"}]
+
+
+def test_apply_patch_with_copies_of_copies_is_refused() -> None:
+    apply_patch({"a": 1}, DOUBLING * 8)
+    with pytest.raises(PatchError):
+        apply_patch({"a": 1}, DOUBLING * 60)
+
+
+def test_copies_of_several_patches_have_one_bound() -> None:
+    document, copies = {"a": "x" * 100}, CopyRoom(10_000)
+    with contextlib.suppress(PatchError):
+        for _ in range(60):
+            document = apply_patch(document, DOUBLING, copies)
+    assert len(json.dumps(document)) <= 10_200
+    with pytest.raises(PatchError):
+        apply_patch({"a": 1}, DOUBLING, copies)
+
+
+def test_copied_value_is_changed_apart_from_its_source() -> None:
+    patch = [
+        {"op": "add", "path": "/a/-", "value": 1},
+        {"op": "copy", "from": "/a", "path": "/b"},
+        {"op": "add", "path": "/b/-", "value": 2},
+        {"op": "add", "path": "/a/-", "value": 3},
+    ]
+    assert apply_patch({"a": []}, patch) == {"a": [1, 3], "b": [1, 2]}
+
+
+def test_patch_copies_each_container_once() -> None:
+    copied = 0
+
+    class Counted(list[int]):
+        def copy(self) -> list[int]:
+            nonlocal copied
+            copied += 1
+            return Counted(self)
+
+    patch = [{"op": "add", "path": "/a/-", "value": number} for number in range(1000)]
+    assert apply_patch({"a": Counted()}, patch) == {"a": [*range(1000)]}
+    assert copied == 1
 
 
 json_values = st.recursive(
