@@ -32,11 +32,12 @@ def run(args: argparse.Namespace) -> int:
     """Send the request, write the capture; return an exit code that tells whether the stream was whole."""
     request = _request(args)
     options = _options(args)
+    idle = _idle(args.idle)
     mask = SecretMask(_secrets(args.url))
     with _output(args.output) as write:
         recording = Recording(args.url, request, options, mask, write)
         try:
-            is_whole = asyncio.run(ask(request, recording, idle=_idle(args.idle)))
+            is_whole = asyncio.run(ask(request, recording, idle=idle))
         except KeyboardInterrupt:
             recording.stop()
             raise

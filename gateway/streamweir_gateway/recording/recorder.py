@@ -134,6 +134,12 @@ class Recording(EventTap):
         for read in self._body.feed(data):
             self._write_read(read)
 
+    def note_cause(self, failure: Exception) -> None:
+        """Add to the outcome what the system said of the failure. The capture does not hold it."""
+        cause = failure.__cause__
+        reason = getattr(cause, "strerror", None) or cause
+        self.outcome += f": {failure}" if reason is None else f": {failure}: {reason}"
+
     def end(self, ended: Ended, failure: ErrorInfo | None = None) -> None:
         """Write the end of the only attempt and of the stream.
 

@@ -45,6 +45,7 @@ async def ask(request: UpstreamRequest, recording: Recording, *, idle: float | N
         return True
     except UpstreamFailure as failed:
         recording.end("refused", failed.info)
+        recording.note_cause(failed)
         return False
     except asyncio.CancelledError:
         recording.end("left")

@@ -14,6 +14,7 @@ import pytest
 
 from command_line import run, started
 from places import RECORDED
+from ports import free_port
 from streams import events_of
 from streamweir.capture import Capture, load
 
@@ -109,6 +110,20 @@ def test_record_of_a_refusal_keeps_it(tmp_path: Path) -> None:
     assert code == 1
     assert found.end is not None
     assert found.end["code"] == "UPSTREAM_UNREACHABLE"
+
+
+def test_record_of_an_address_without_a_backend_prints_the_cause(tmp_path: Path) -> None:
+    done = run("record", f"http://127.0.0.1:{free_port()}/", "-o", str(tmp_path / "nobody.capture.jsonl"))
+    assert done.returncode == 1
+    assert b"(UPSTREAM_UNREACHABLE): no connection: Connect call failed" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--idle", "--speaks"])
+def test_record_with_a_wrong_option_keeps_the_file(tmp_path: Path, option: str) -> None:
+    file = tmp_path / "kept.capture.jsonl"
+    file.write_text("kept")
+    assert run("record", option, "martian", "-o", str(file), "http://127.0.0.1:9/").returncode == 2
+    assert file.read_text() == "kept"
 
 
 @pytest.mark.parametrize(
