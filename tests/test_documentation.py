@@ -268,6 +268,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert missing == []
 
 
+def test_addresses_with_a_query_are_quoted_in_commands() -> None:
+    """Because zsh, unlike sh, takes `?` in a word for a pattern that no file fits, and runs nothing."""
+    pages = [*PAGES, *ROOT.glob("examples/*.md"), *ROOT.glob("clients/typescript/*.md")]
+    found = [(page.name, line) for page in pages for line in page.read_text().splitlines() if "curl " in line]
+    assert [line for line in found if re.search(r"(?<!['\"])\bhttps?://[^\s'\"`]*\?", line[1])] == []
+
+
 def test_readme_leads_to_every_page() -> None:
     pages = [page.relative_to(ROOT) for page in (ROOT / "docs").glob("*.md")]
     assert [str(page) for page in pages if f"({page})" not in README] == []

@@ -80,9 +80,12 @@ def media_type_of(headers: HeaderList) -> str:
 
 
 def is_file(headers: HeaderList) -> bool:
-    """Return whether the body is a file: it has a name to be saved under, or can be asked for in ranges."""
-    disposition = header_value(headers, b"content-disposition").strip().lower()
-    return disposition not in ("", "inline") or header_value(headers, b"accept-ranges").lower() == "bytes"
+    """Return whether the body is a file: it has a date or a name, or can be asked for in ranges."""
+    return (
+        header_value(headers, b"content-disposition").strip().lower() not in ("", "inline")
+        or header_value(headers, b"accept-ranges").strip().lower() == "bytes"
+        or header_value(headers, b"last-modified") != ""
+    )
 
 
 def replaced(headers: HeaderList, name: bytes, value: str) -> list[tuple[bytes, bytes]]:

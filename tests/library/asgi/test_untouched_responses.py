@@ -40,6 +40,9 @@ APPS: dict[str, Any] = {
     "a file by path": sending(start(), PATHSEND),
     "a file": FileResponse(FILE),
     "a file of recorded events": FileResponse(EVENTS, media_type="text/event-stream"),
+    "a file of a framework without ranges": streaming(
+        *HELLO, headers=[(b"last-modified", b"Sat, 28 Nov 2026 17:19:23 GMT"), (b"content-length", b"99")]
+    ),
     "an export to be saved": streaming(
         *HELLO, media_type=b"application/x-ndjson", headers=[(b"content-disposition", b"attachment")]
     ),
