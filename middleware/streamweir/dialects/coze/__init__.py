@@ -1,4 +1,4 @@
-"""Coze's chat, version 3.
+"""Coze's chat, version 3, and runs of its workflows.
 
 Source: coze-dev/coze-py 0.20 `cozepy/chat`; the documentation of the open platform.
 Intended differences: a message that repeats as a whole is passed on once; calls and results, which share no
@@ -20,6 +20,7 @@ DIALECT = Dialect(
             *(f"conversation.chat.{name}" for name in ("created", "in_progress", "completed", "failed")),
             *("conversation.chat.requires_action", "conversation.chat.canceled"),
             *("conversation.message.delta", "conversation.message.completed", "conversation.audio.delta"),
+            *("Message", "Interrupt", "Error"),
         )
     ),
     sample_request={

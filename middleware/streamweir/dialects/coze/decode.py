@@ -1,4 +1,6 @@
-"""Reads Coze's events: states of the chat, the answer in pieces and again as a whole, calls of plugins."""
+"""Reads Coze's events: states of the chat, the answer in pieces and again as a whole, calls of plugins; and
+those of a workflow's run.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ from streamweir.codec.coerce import (
 )
 from streamweir.codec.message_template import TextFields
 from streamweir.codec.standard_shapes import file_event
+from streamweir.dialects.coze.decode_workflow import WORKFLOW_EVENTS, WorkflowRun, workflow_score
 from streamweir.events import (
     Content,
     Event,
@@ -37,7 +40,7 @@ from streamweir.events import (
 from streamweir.framing import Frame
 from streamweir.ids import made_call_id
 from streamweir.jsontext import json_digest
-from streamweir.optional_json import json_or
+from streamweir.optional_json import json_object, json_or
 
 __all__ = ["CozeDecoder"]
 
@@ -81,7 +84,7 @@ class _OpenCall(NamedTuple):
 
 
 class CozeDecoder(Decoder):
-    """Reads one chat. The completion of the chat, or `done`, completes the stream."""
+    """Reads one chat, or one run of a workflow. The completion of the chat, `done` or `Done` completes it."""
 
     text_fields: ClassVar = TextFields(texts=(("content",), ("reasoning_content",)))
 
@@ -89,21 +92,24 @@ class CozeDecoder(Decoder):
         self._has_begun = False
         self._summary: dict[str, Any] = {}
         self._waits = False
+        self._workflow = WorkflowRun()
         self._calls = 0
         self._open: deque[_OpenCall] = deque(maxlen=_MOST_OPEN)
 
     @classmethod
     def score(cls, fields: Mapping[str, Any], event: str | None) -> float:
         """Return a high score for event names that no other dialect has."""
-        del fields
-        return 0.97 if event is not None and event.startswith((_CHAT, _MESSAGE)) else 0.0
+        if event is not None and event.startswith((_CHAT, _MESSAGE)):
+            return 0.97
+        return workflow_score(event, fields)
 
     def decode(self, frame: Frame) -> Iterable[Event]:
         """Return the events of `frame`."""
         name = frame.event or ""
         if name == "done":
             self.complete = True
-            return ()
+            rest = json_object(frame.data)
+            return (custom("done", rest),) if rest else ()
         if not frame.data.strip():
             return ()
         fields = frame.json()
@@ -134,8 +140,12 @@ class CozeDecoder(Decoder):
                 audio = {"base64": text_of(fields.get("content")), "media_type": "audio/pcm"}
                 rest = leftover(fields, _MESSAGE_FIELDS)
                 yield file_event("audio", audio, and_extra(_meta(fields), rest))
-            case "error":
+            case "error" | "Error":
                 yield _failure(fields)
+            case _ if name in WORKFLOW_EVENTS:
+                self._summary |= counts_in(fields.get("usage"), _TOKENS)
+                yield from self._workflow.read(name, fields)
+                self.complete, self._waits = self._workflow.is_over, self._workflow.waits
             case _ if name.startswith(_CHAT):
                 yield from self._chat(name.removeprefix(_CHAT), fields)
             case _ if not name and "code" in fields:
@@ -276,10 +286,10 @@ def _delta(fields: Mapping[str, Any]) -> Iterator[Event]:
 def _failure(fields: Mapping[str, Any], error: Any = None, meta: Meta | None = None) -> Event:
     """Return the event of a failure: of the chat (`last_error`), the stream, or the request (error body)."""
     given = error if isinstance(error, dict) else fields
-    code = given.get("code")
+    code = given.get("code", given.get("error_code"))
     return upstream_error(
-        given.get("msg") or given.get("message"),
+        given.get("msg") or given.get("message") or given.get("error_message"),
         code=_CODES.get(code, code) if isinstance(code, int) else code,
-        details=leftover(given, ("code", "msg", "message", *_CHAT_FIELDS)),
+        details=leftover(given, ("code", "msg", "message", "error_code", "error_message", *_CHAT_FIELDS)),
         meta=meta,
     )
