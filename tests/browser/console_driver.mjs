@@ -50,6 +50,7 @@ const actions = {
   },
   clipboard: ({ page }) => page.evaluate("navigator.clipboard.readText()"),
   problems: ({ problems }) => problems.splice(0),
+  fetched: ({ fetched }) => fetched,
   axe: async ({ page }) => {
     await page.evaluate(axe);
     const { violations } = await page.evaluate("axe.run()");
@@ -77,7 +78,13 @@ async function open(browser, { page: number, target, dark = false, width = 1280,
     const isExpected = message.text().startsWith("Failed to load resource");
     if (message.type() === "error" && !isExpected) problems.push(message.text());
   });
-  pages.set(number, { context, page, problems });
+  const fetched = [];
+  page.on("response", async (response) => {
+    if (!response.url().includes("/api/")) return;
+    const head = JSON.stringify([response.url(), await response.allHeaders().catch(() => ({}))]);
+    fetched.push(head + (await response.text().catch(() => ""))); // the feed has no end: its body is not told
+  });
+  pages.set(number, { context, page, problems, fetched });
   await page.goto(target);
 }
 
