@@ -25,7 +25,7 @@ from streamweir.codec.coerce import (
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
 from streamweir.codec.families.minimax_failures import BASE_RESP, error_in_base_resp
-from streamweir.codec.families.openai_attachments import audio_in, citations_in
+from streamweir.codec.families.openai_attachments import ATTACHMENTS, attachments_in, audio_in
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
 from streamweir.codec.families.openai_failures import error_in
 from streamweir.codec.families.openai_reasoning import REASONING, REASONING_DETAILS, Reasoning
@@ -34,14 +34,14 @@ from streamweir.codec.families.openai_usage import TOKENS, tokens_in
 from streamweir.codec.families.plain_chunks import PlainChunk, plain_chunk
 from streamweir.codec.finish import CUT_SHORT, finish_error
 from streamweir.codec.message_template import Piece
-from streamweir.events import Content, Data, Event, Meta, Reference, SessionEnd, SessionStart, Thinking, Whole
+from streamweir.events import Content, Data, Event, Meta, SessionEnd, SessionStart, Thinking, Whole
 from streamweir.ids import short_id
 from streamweir.options.limits import EVENT_BYTES
 
 __all__ = ["ChunkReader", "chunk", "is_completion"]
 
 _TEXTS: Final = ("content", "refusal", *REASONING)
-_BEHIND_REASONING: Final = ("content", "refusal", "tool_calls", "function_call", "audio", "annotations")
+_BEHIND_REASONING: Final = ("content", "refusal", "tool_calls", "function_call", "audio", *ATTACHMENTS)
 """The fields of a delta that close the preceding reasoning, unless they are empty."""
 _RAN: Final = "tool_call_results"
 """The finish reason with which Haystack's agents end the results of tools; the results are not sent."""
@@ -54,10 +54,11 @@ _DELTA: Final = frozenset(
         "refusal",
         "tool_calls",
         "function_call",
-        "annotations",
         "audio",
+        "end_turn",
         REASONING_DETAILS,
         *REASONING,
+        *ATTACHMENTS,
     }
 )
 """The known fields of a delta.
@@ -293,8 +294,8 @@ class ChunkReader:
                     yield from self.read_text(value, index, meta, whole)
             elif value is not None:
                 yield from self._read_parts(value, index, meta, whole)
-        if "annotations" in delta and (citations := citations_in(delta["annotations"])):
-            yield Reference(citations, meta=meta)
+        if not ATTACHMENTS.isdisjoint(delta):
+            yield from attachments_in(delta, meta)
         if isinstance(sound := delta.get("audio"), dict):
             if transcript := text_of(sound.get("transcript")):
                 yield from self.read_text(transcript, index, meta, whole)
