@@ -9,11 +9,12 @@ from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import counts_in, custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.families.gemini_content import FINISH_REASONS, TOKENS
+from streamweir.codec.families.gemini_sources import citations
 from streamweir.codec.finish import CUT_SHORT, finish_error, finish_with_calls
 from streamweir.codec.head_messages import head_objects
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.gemini.decode_names import has_snake_case, in_camel_case
-from streamweir.dialects.gemini.decode_parts import Parts, citations
+from streamweir.dialects.gemini.decode_parts import Parts
 from streamweir.events import Event, Meta, Reference, SessionEnd, SessionStart
 from streamweir.framing import Frame
 from streamweir.ids import short_value

@@ -7,21 +7,20 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, objects_in, text_of
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of
 from streamweir.codec.families.gemini_content import CodeRuns, file_of
 from streamweir.codec.room import Room
 from streamweir.dialects.gemini.decode_partial_calls import PartialCall, continues
 from streamweir.events import Content, Event, Interaction, Meta, Opaque, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.ids import made_call_id
 
-__all__ = ["Parts", "citations"]
+__all__ = ["Parts"]
 
 _SIGNATURE: Final = "thoughtSignature"
 _BESIDE: Final = ("thought", _SIGNATURE)
 _NAME: Final = "gemini"
 """The key of the dialect's opaque values."""
 _SERVER_TOOL: Final = ("id", "toolType", "args", "response")
-_SOURCES: Final = ("web", "retrievedContext", "maps")
 
 
 class Parts:
@@ -169,27 +168,3 @@ def _end_of(response: Mapping[str, Any], meta: Meta | None) -> Event:
     rest = leftover(response, ("id", "name", "response")) or {}
     result = {**rest, "response": response.get("response")} if rest else response.get("response")
     return ToolCallEnd(text_of(response.get("id")), result=result, tool_name=name, meta=meta)
-
-
-def citations(metadata: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the citations in `citationMetadata` or `groundingMetadata`, and its other fields."""
-    if not isinstance(metadata, dict):
-        return [], None
-    found = [
-        citation
-        for name in ("citationSources", "citations", "groundingChunks")
-        for source in objects_in(metadata.get(name))
-        if (citation := _citation(source))
-    ]
-    return found, leftover(metadata, ("citationSources", "citations", "groundingChunks"))
-
-
-def _citation(source: Mapping[str, Any]) -> dict[str, Any]:
-    held = next((source[name] for name in _SOURCES if isinstance(source.get(name), dict)), source)
-    texts = {
-        "title": held.get("title"),
-        "url": held.get("uri"),
-        "snippet": held.get("text"),
-        "document_id": held.get("documentName"),
-    }
-    return {name: text for name, text in texts.items() if isinstance(text, str) and text}

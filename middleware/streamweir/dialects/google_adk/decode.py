@@ -9,11 +9,12 @@ from streamweir.classification.finish_words import standard_finish
 from streamweir.codec.base import Decoder
 from streamweir.codec.coerce import and_extra, counts_in, custom, leftover, meta_of, text_of, upstream_error
 from streamweir.codec.families.gemini_content import FINISH_REASONS, TOKENS
+from streamweir.codec.families.gemini_sources import citations
 from streamweir.codec.finish import finish_error
 from streamweir.codec.head_messages import head_objects
 from streamweir.codec.message_template import TextFields
 from streamweir.dialects.google_adk.decode_parts import Form, Parts
-from streamweir.events import Content, Data, Event, Meta, SessionEnd
+from streamweir.events import Content, Data, Event, Meta, Reference, SessionEnd
 from streamweir.framing import Frame
 from streamweir.ids import short_id
 
@@ -23,6 +24,7 @@ _EVENT: Final = (
     *("id", "invocationId", "author", "partial", "turnComplete", "finishReason", "content", "actions"),
     *("longRunningToolIds", "timestamp", "usageMetadata", "modelVersion", "nodeInfo", "branch"),
     *("errorCode", "errorMessage", "interrupted", "avgLogprobs", "logprobsResult", "interactionId"),
+    *("citationMetadata", "groundingMetadata"),
 )
 _ACTIONS: Final = ("stateDelta", "requestedToolConfirmations", "skipSummarization", "requestedAuthConfigs")
 _LIMITS: Final = ("length", "content_filter")
@@ -44,6 +46,8 @@ class GoogleAdkDecoder(Decoder):
         self._is_whole = False
         self._has_pieces = False
         """Whether the open message has arrived in pieces, which the whole event will repeat."""
+        self._sources: dict[str, Any] = {}
+        """The sources of the open message; pieces and the whole event repeat them."""
         self._message_id: str | None = None
         """The id of the message whose pieces are arriving; older servers give each piece a different id."""
 
@@ -118,10 +122,25 @@ class GoogleAdkDecoder(Decoder):
         self.complete = bool(reason) and not partial and not self._parts.is_open
         if not partial:
             self._count(event.get("usageMetadata"))
+        yield from self._read_sources(event, meta)
         yield from _actions(event.get("actions"), meta)
         if rest := leftover(event, _EVENT):
             yield Content("", meta=and_extra(meta, rest))
-        self._message_id = self._message_id if partial else None
+        if not partial:
+            self._message_id, self._sources = None, {}
+
+    def _read_sources(self, event: Mapping[str, Any], meta: Meta | None) -> Iterator[Event]:
+        """Yield the sources of a message, and what else the server says of them."""
+        for name in ("citationMetadata", "groundingMetadata"):
+            given = event.get(name)
+            if not given or given == self._sources.get(name):
+                continue
+            self._sources[name] = given
+            found, rest = citations(given)
+            if found:
+                yield Reference(found, meta=meta)
+            if rest:
+                yield custom(name, rest, meta)
 
     def _meta(self, event: Mapping[str, Any]) -> Meta | None:
         """Return the ids of an event; pieces and the whole text after them belong to one message."""
