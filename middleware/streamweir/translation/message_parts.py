@@ -111,6 +111,9 @@ MessagePart = TextPart | ThinkingPart | ToolPart | StatusPart | InteractionPart 
 _Ids = tuple[str | None, str | None, str | None]
 """`message_id`, `run_id`, `node_name`: a piece of text joins a part that has these three ids."""
 
+_Key = tuple[str, str | None, _Ids]
+"""The kind, the channel and the ids of an open part."""
+
 _NO_META: Meta = {}
 _OVER = ("finished", "failed")
 
@@ -119,15 +122,16 @@ class _Place:
     """The place of one part in the list. `part` is replaced when the part changes.
 
     The pieces of a text are kept apart and joined when the part is read, as `TextPieces` does; `is_stale` is
-    set while `part` lacks some of them.
+    set while `part` lacks some of them. `key` is set while the part is open; `is_gone` once it is removed.
     """
 
-    __slots__ = ("is_stale", "part", "pieces", "touched")
+    __slots__ = ("is_gone", "is_stale", "key", "part", "pieces", "touched")
 
     def __init__(self, part: Any, pieces: TextPieces | None = None) -> None:
         self.part = part
         self.pieces = pieces
-        self.is_stale = False
+        self.is_stale = self.is_gone = False
+        self.key: _Key | None = None
         self.touched: int | None = part.start_time
 
     def change(self, **fields: Any) -> None:
@@ -150,6 +154,8 @@ class _Message(msgspec.Struct, eq=False):
 
     places: list[_Place] = msgspec.field(default_factory=list)
     is_complete: bool = False
+    completed: int = 0
+    """The number of the first places that are complete."""
 
 
 class PartList:
@@ -163,7 +169,8 @@ class PartList:
 
     def __init__(self) -> None:
         self._places: list[_Place] = []
-        self._open: dict[tuple[str, str | None, _Ids], _Place] = {}
+        self._open: dict[tuple[str, str | None], dict[_Ids, dict[str | None, _Place]]] = {}
+        """The open parts by kind and message id, then by ids, then by channel."""
         self._messages: dict[tuple[str | None, str | None], _Message] = {}
         self._statuses: dict[tuple[Any, ...], _Place] = {}
         self._interactions: dict[str, _Place] = {}
@@ -171,7 +178,7 @@ class PartList:
 
     def as_list(self) -> list[MessagePart]:
         """Return the current parts in a new list."""
-        return [place.current() for place in self._places]
+        return [place.current() for place in self._places if not place.is_gone]
 
     def add_text(self, event: Content, at: int | None) -> None:
         """Add a piece of text: it joins its part, begins a new part, or replaces the text of its message."""
@@ -191,11 +198,11 @@ class PartList:
             return
         meta = event.meta or _NO_META
         ids = _ids(meta)
-        place = self._open.get(("thinking", None, ids))
+        place = self._opened("thinking", None, ids)
         if place is None:
             self._close_texts("text", ids)
             place = self._begin(ThinkingPart(text="", stage=event.stage, **_origin(meta, at)), TextPieces())
-            self._open["thinking", None, ids] = place
+            self._open_part(place, ("thinking", None, ids))
         _append(place, event.content, at)
 
     def begin_call(self, call: ToolCall, meta: Meta | None, at: int | None) -> None:
@@ -246,7 +253,9 @@ class PartList:
 
     def end_stream(self) -> None:
         """Close all texts, because a stream has ended or the next one begins."""
-        self._close(list(self._open))
+        by_message, self._open = self._open, {}
+        for by_ids in by_message.values():
+            _close_all(by_ids)
 
     def _message(self, event: Content, message_id: str | None) -> _Message:
         """Return the message of a piece; after a complete message, a piece without an id begins a new one."""
@@ -258,12 +267,13 @@ class PartList:
         return message
 
     def _append_text(self, message: _Message, event: Content, meta: Meta, at: int | None) -> None:
-        key = ("text", event.channel, _ids(meta))
-        place = self._open.get(key)
+        ids = _ids(meta)
+        place = self._opened("text", event.channel, ids)
         if place is None:
-            self._close_texts("thinking", key[2])
+            self._close_texts("thinking", ids)
             part = TextPart(text="", channel=event.channel, format=event.format, **_origin(meta, at))
-            place = self._open[key] = self._begin(part, TextPieces())
+            place = self._begin(part, TextPieces())
+            self._open_part(place, ("text", event.channel, ids))
             message.places.append(place)
         elif event.format is not None and place.part.format is None:
             place.change(format=event.format)
@@ -276,27 +286,27 @@ class PartList:
                 self._append_text(message, event, meta, at)
             return
         first, *others = message.places
-        message.places = [first]
-        gone = set(map(id, others))
-        if gone:
-            self._places = [place for place in self._places if id(place) not in gone]
-            self._open = {key: place for key, place in self._open.items() if id(place) not in gone}
+        message.places, message.completed = [first], min(message.completed, 1)
+        for place in others:
+            self._forget(place)
+            place.is_gone, place.pieces = True, None
         first.pieces = TextPieces()
         first.is_stale = True
         if event.format is not None:
             first.change(format=event.format)
         _append(first, event.content, at)
-        if first not in self._open.values():
+        if first.key is None:
             first.change(end_time=first.touched)
 
     def _complete(self, message: _Message, channel: str | None, message_id: str | None) -> None:
         """Complete a message; completing the answer also completes the reasoning before it."""
         message.is_complete = True
-        self._close([key for key, place in self._open.items() if place in message.places])
-        for place in message.places:
-            place.change(is_complete=True)
+        for place in message.places[message.completed :]:
+            self._forget(place)
+            place.change(is_complete=True, end_time=place.touched)
+        message.completed = len(message.places)
         if channel is None:
-            self._close([key for key in self._open if key[0] == "thinking" and key[2][0] == message_id])
+            _close_all(self._open.pop(("thinking", message_id), {}))
 
     def _begin(self, part: MessagePart, pieces: TextPieces | None = None) -> _Place:
         place = _Place(part, pieces)
@@ -308,13 +318,30 @@ class PartList:
         self.end_stream()
         return self._begin(part)
 
-    def _close_texts(self, kind: str, ids: _Ids) -> None:
-        if self._open:
-            self._close([key for key in self._open if key[0] == kind and key[2] == ids])
+    def _opened(self, kind: str, channel: str | None, ids: _Ids) -> _Place | None:
+        return self._open.get((kind, ids[0]), {}).get(ids, {}).get(channel)
 
-    def _close(self, keys: list[tuple[str, str | None, _Ids]]) -> None:
-        for key in keys:
-            place = self._open.pop(key)
+    def _open_part(self, place: _Place, key: _Key) -> None:
+        kind, channel, ids = place.key = key
+        self._open.setdefault((kind, ids[0]), {}).setdefault(ids, {})[channel] = place
+
+    def _forget(self, place: _Place) -> None:
+        """Let no further piece join a part."""
+        if place.key is not None:
+            kind, channel, ids = place.key
+            place.key = None
+            del self._open[kind, ids[0]][ids][channel]
+
+    def _close_texts(self, kind: str, ids: _Ids) -> None:
+        by_ids = self._open.get((kind, ids[0]))
+        if by_ids and ids in by_ids:
+            _close_all({ids: by_ids.pop(ids)})
+
+
+def _close_all(by_ids: dict[_Ids, dict[str | None, _Place]]) -> None:
+    for by_channel in by_ids.values():
+        for place in by_channel.values():
+            place.key = None
             place.change(end_time=place.touched)
 
 

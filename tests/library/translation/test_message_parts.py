@@ -3,13 +3,16 @@
 `tests/vectors/messages.json` holds what many more streams give, for both languages.
 """
 
+from collections.abc import Callable, Iterator
+from itertools import count, islice
 from typing import Any
 
 import pytest
 
+from bytecodes import bytecodes_of
 from streamweir import MessageState, MessageStreamHandler
-from streamweir.events import Content, ToolCallEnd, ToolCallStart
-from streamweir.translation.message_parts import TextPart, ToolPart
+from streamweir.events import Content, Thinking, ToolCallEnd, ToolCallStart
+from streamweir.translation.message_parts import PartList, TextPart, ToolPart
 
 
 def event(kind: str, data: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
@@ -124,3 +127,28 @@ def test_failure_has_its_kind_and_its_delay() -> None:
         event("session_end", {"status": "error", "reason": "upstream_error"}),
     )
     assert (message.error_type, message.retry_after_ms) == ("execution", 1500)
+
+
+def texts_of_many_messages() -> Iterator[Content]:
+    return (Content("x", meta={"message_id": f"m{number}"}) for number in count())
+
+
+def completed_texts() -> Iterator[Content]:
+    return (Content("x", is_complete=True, meta={"message_id": "m"}) for _ in count())
+
+
+def replaced_texts() -> Iterator[Content | Thinking]:
+    while True:
+        yield from (Content("x"), Thinking("t"), Content("y", op="replace"))
+
+
+@pytest.mark.parametrize("events", [texts_of_many_messages, completed_texts, replaced_texts])
+def test_parts_take_as_many_steps_per_event_for_many_as_for_few(
+    events: Callable[[], Iterator[Content | Thinking]],
+) -> None:
+    def fold(number: int) -> None:
+        parts = PartList()
+        for event in islice(events(), number):
+            parts.add_text(event, 1) if isinstance(event, Content) else parts.add_thinking(event, 1)
+
+    assert bytecodes_of(lambda: fold(2400)) < 5 * bytecodes_of(lambda: fold(600))

@@ -5,34 +5,11 @@ Bytecodes are counted, so that the result does not depend on the machine; `bench
 
 import importlib
 import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
 
 import pytest
 
+from bytecodes import bytecodes_of
 from places import ROOT
-
-
-def bytecodes_of(step: Callable[[], object]) -> int:
-    """Return the number of bytecodes that a step executes."""
-    count = 0
-
-    def note(frame: FrameType, event: str, _: object) -> Any:
-        nonlocal count
-        if event == "call":
-            frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        elif event == "opcode":
-            count += 1
-        return note
-
-    before = sys.gettrace()
-    sys.settrace(note)
-    try:
-        step()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="each version of Python has bytecodes of its own")
