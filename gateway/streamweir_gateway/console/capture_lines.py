@@ -207,13 +207,16 @@ class CaptureLines:
         if self._interrupted is not None:
             self._events, self._interrupted = self._interrupted, None
         self._write_events(written)
-        if (gap := self._silences.after(self._since(t))) is not None:
-            self._line("mark", what="silence", ms=gap, read=number)
+        self._note_silence(t, number)
         self._line("read", n=number, attempt=attempt, **self._body_of(entry))
         self._last_read = number
         if self._had_gap:
             self._events.move_to(written)
         self._events.read(data, number, self._now)
+
+    def _note_silence(self, until: float, read: int | None = None) -> None:
+        if (gap := self._silences.after(self._since(until))) is not None:
+            self._line("mark", what="silence", ms=gap, read=read)
 
     def _take_relays(self, entry: Entry) -> None:
         attempt = entry[3]
@@ -254,6 +257,8 @@ class CaptureLines:
         self._line("write", n=entry[5], **self._body_of(entry))
 
     def _take_attempt(self, entry: Entry) -> None:
+        if self._last_read is not None:
+            self._note_silence(entry[1])
         self._line("attempt", **{name: value for name, value in entry[2].items() if name != "first_event_ms"})
         if entry[2]["ended"] == "refused" and self._has_content:  # its reads are no part of a stream
             self._events = self._lane(self._attempt)

@@ -7,6 +7,7 @@ the fields of the line later, when their secrets are masked, so that this work d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
@@ -47,6 +48,10 @@ UPSTREAM_RESPONSE: Final = "upstream_response"
 """The kind of an upstream's response. Its parts: attempt, status, headers."""
 CLIENT_RESPONSE: Final = "client_response"
 """The kind of the response to the client. Its parts: status, headers."""
+
+
+_OF_A_SWITCH: Final = frozenset({"upgrade", "sec-websocket-accept"})
+"""Headers of a valid response to a handshake. The transport gives the body behind it as one of status 200."""
 
 
 def head_fields(head: Head) -> dict[str, Any]:
@@ -109,7 +114,10 @@ def _upstream_handshake(
 
 
 def _upstream_response(attempt: int, status: int, headers: _Pairs) -> dict[str, Any]:
-    return {"side": "upstream", "attempt": attempt, "status": status, "headers": _texts(headers)}
+    texts = _texts(headers)
+    if status == HTTPStatus.OK and {name for name, _ in texts} >= _OF_A_SWITCH:  # a WebSocket has been opened
+        status = HTTPStatus.SWITCHING_PROTOCOLS.value
+    return {"side": "upstream", "attempt": attempt, "status": status, "headers": texts}
 
 
 def _client_response(status: int, headers: _Pairs) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from command_line import run
 from console_client import Console, console_of
 from loopback import Answer
 from ports import free_port
-from scripted_upstream import LAST_CHUNK, Call, chunk, upstream
+from scripted_upstream import HELLO, LAST_CHUNK, SSE, Call, chunk, upstream
 from streams import Recorded, random_cuts, recorded_streams
 from streamweir.codec.registry import process_dialects
 
@@ -261,3 +261,22 @@ async def test_convert_of_a_request_behind_an_open_breaker_gives_its_events(tmp_
         assert got.error["retry_after_ms"] > 0
         assert without_times(events) == without_times(got.events)
         assert [without_times(one) for one in converted(file)] == [without_times(events)]
+
+
+@pytest.mark.parametrize("capture", ["content", "metadata"])
+async def test_silence_before_a_timeout_has_a_mark_with_its_length(tmp_path: Path, capture: str) -> None:
+    async def stalls(call: Call) -> None:
+        await call.send(SSE, chunk(HELLO[0]))
+        await asyncio.sleep(20)
+
+    async with upstream(stalls) as server:
+        endpoint = {"upstream": server.url, "speaks": "legacy", "timeouts": {"idle": "1200ms"}}
+        async with console_of(
+            tmp_path, endpoints={"/chat": endpoint}, console={"capture": capture}
+        ) as console:
+            await console.call("/chat")
+            lines = await console.capture((await console.row(reason="idle_timeout"))["id"])
+    marks = [line for line in of_kind(lines, "mark") if line["what"] in ("silence", "timeout")]
+    assert [mark["what"] for mark in marks] == ["silence", "timeout"]
+    assert 1200 <= marks[0]["ms"] < 20_000
+    assert lines.index(marks[0]) < lines.index(of_kind(lines, "attempt")[0])

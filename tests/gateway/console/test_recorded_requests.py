@@ -90,3 +90,7 @@ async def test_recorded_request_over_a_websocket_is_the_handshake_and_the_messag
             assert (sent["method"], sent["url"]) == ("GET", backend.url)
             assert sent["headers"] == expected
             assert sent["body"] == {"data": message} == {"data": SMALL.decode()}
+            lines = await console.capture((await console.rows())[0]["id"])
+            (head,) = of_kind(lines, "response", side="upstream")
+            assert head["status"] == 101
+            assert dict(head["headers"])["sec-websocket-protocol"] == "chat.v1"
