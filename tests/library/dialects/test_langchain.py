@@ -271,3 +271,16 @@ def test_messages_of_parallel_nodes_in_envelopes_stay_apart() -> None:
         if event["type"] == "content" and event["data"]["content"]
     }
     assert found == {"m-a": "from a", "m-b": "from b"}
+
+
+def test_search_of_a_message_under_two_ids_comes_once() -> None:
+    search = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "oslo"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": [{"title": "Oslo"}]}
+    content = [search, found, {"type": "text", "text": "Cold."}]
+    piece = {"type": "AIMessageChunk", "id": "run-1", "content": content, "chunk_position": "last"}
+    state = {"messages": [{"type": "ai", "id": "msg_9", "content": content}]}
+    body = in_sse([piece, {"langgraph_node": "model"}], "messages") + in_sse(state, "values")
+    meaning = meaning_of(body.encode(), "langgraph-server")
+    assert meaning["calls"] == [("web_search", {"query": "oslo"})]
+    assert [status for status, _ in meaning["results"]] == ["success"]
+    assert meaning["status"] == "completed"

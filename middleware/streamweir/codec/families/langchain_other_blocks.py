@@ -47,6 +47,7 @@ _FILES: Final[Mapping[str, Literal["image", "audio", "file"]]] = {
 }
 """The types of data, by the types of blocks of files."""
 
+_IDS: Final = ("id", "tool_use_id", "tool_call_id")
 _FAILED: Final = frozenset({"error", "failed"})
 _KNOWN_CALL: Final = ("type", "id", "name", "args", "input", "index", "partial_json")
 _KNOWN_RESULT: Final = (
@@ -82,6 +83,8 @@ class OtherBlocks:
         self._room = room
         self._read: RecentIds[None] = RecentIds(room // 8)
         """The ids of messages whose blocks have arrived; of a message without an id, a digest."""
+        self._named: RecentIds[None] = RecentIds(room // 8)
+        """The types and ids of blocks that have arrived: a message may come again under another id."""
         self._arriving: _Arriving | None = None
 
     def read_piece(self, content: Any, message_id: str, meta: Meta | None, *, ends: bool) -> Iterator[Event]:
@@ -101,6 +104,7 @@ class OtherBlocks:
             yield from self._finish(meta)
             if kind == "server_tool_use" and not block.get("input"):
                 self._arriving = _Arriving(block, TextPieces())
+            self._is_new(block)
             for event in _events_of(block, meta) if self._arriving is None else ():
                 self._read.add(message_id, None)
                 yield event
@@ -113,8 +117,20 @@ class OtherBlocks:
             return
         key = message_id or hashlib.blake2b(write_json(content), digest_size=16).hexdigest()
         for block in content if key not in self._read else ():
-            yield from _events_of(block, meta)
+            if self._is_new(block):
+                yield from _events_of(block, meta)
         self._read.add(key, None)
+
+    def _is_new(self, block: Any) -> bool:
+        """Note a block; return False if one with the same type and id has arrived."""
+        ids = (text_of(block.get(name)) for name in _IDS) if isinstance(block, dict) else ()
+        block_id = next(filter(None, ids), "")
+        if not block_id or block.get("type") == "text":
+            return True
+        key = f"{text_of(block.get('type'))} {short_id(block_id)}"
+        is_new = key not in self._named
+        self._named.add(key, None)
+        return is_new
 
     def _add(self, delta: Mapping[str, Any]) -> None:
         """Add a piece of arguments to the call of a server tool; those of other calls are read elsewhere."""
