@@ -24,6 +24,7 @@ from streamweir.codec.coerce import (
 )
 from streamweir.codec.counts import keep_counts
 from streamweir.codec.families.content_parts import content_pieces
+from streamweir.codec.families.groq_tools import ExecutedTools
 from streamweir.codec.families.minimax_failures import BASE_RESP, error_in_base_resp
 from streamweir.codec.families.openai_attachments import ATTACHMENTS, attachments_in, audio_in
 from streamweir.codec.families.openai_calls import ClientCalls, bounded
@@ -38,7 +39,7 @@ from streamweir.events import Content, Data, Event, Meta, SessionEnd, SessionSta
 from streamweir.ids import short_id
 from streamweir.options.limits import EVENT_BYTES
 
-__all__ = ["ChunkReader", "chunk", "is_completion"]
+__all__ = ["ChunkReader", "is_completion"]
 
 _TEXTS: Final = ("content", "refusal", *REASONING)
 _BEHIND_REASONING: Final = ("content", "refusal", "tool_calls", "function_call", "audio", *ATTACHMENTS)
@@ -56,6 +57,7 @@ _DELTA: Final = frozenset(
         "function_call",
         "audio",
         "end_turn",
+        "executed_tools",
         REASONING_DETAILS,
         *REASONING,
         *ATTACHMENTS,
@@ -113,6 +115,7 @@ class ChunkReader:
     _reasoning: Reasoning | None = None
     _other_reasoning: Reasoning | None = None
     _sources: Sources | None = None
+    _executed: ExecutedTools | None = None
 
     def __init__(self, *, room: int = EVENT_BYTES) -> None:
         self.complete = False
@@ -287,6 +290,9 @@ class ChunkReader:
             yield from self._reasoning_of(index).read(delta, whole, meta)
         if self._is_reasoning and not index and any(delta.get(name) for name in _BEHIND_REASONING):
             yield from self._reasoning_of(index).close(meta)
+        if executed := delta.get("executed_tools"):
+            self._executed = self._executed or ExecutedTools(self._request_id, self._room)
+            yield from self._executed.read(executed, meta)
         for name in ("content", "refusal"):
             value = delta.get(name)
             if isinstance(value, str):
@@ -296,13 +302,19 @@ class ChunkReader:
                 yield from self._read_parts(value, index, meta, whole)
         if not ATTACHMENTS.isdisjoint(delta):
             yield from attachments_in(delta, meta)
-        if isinstance(sound := delta.get("audio"), dict):
-            if transcript := text_of(sound.get("transcript")):
-                yield from self.read_text(transcript, index, meta, whole)
-            if audio := audio_in(sound):
-                yield Data("audio", audio, meta=meta)
+        if "audio" in delta:
+            yield from self._read_sound(delta["audio"], index, meta, whole)
         if "tool_calls" in delta or "function_call" in delta:
             yield from self.calls.take(delta, index, meta)
+
+    def _read_sound(self, sound: Any, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
+        """Yield the transcript and the bytes of a piece of sound."""
+        if not isinstance(sound, dict):
+            return
+        if transcript := text_of(sound.get("transcript")):
+            yield from self.read_text(transcript, index, meta, whole)
+        if audio := audio_in(sound):
+            yield Data("audio", audio, meta=meta)
 
     def _read_parts(self, parts: Any, index: int, meta: Meta | None, whole: Whole | None) -> Iterator[Event]:
         """Yield the texts and thoughts of a list of parts in their order, then the parts of other kinds."""
@@ -360,26 +372,6 @@ def is_chunk(message: Mapping[str, Any]) -> bool:
         case {"choices": [{"delta": dict()}, *_]}:
             return True
     return False
-
-
-def chunk(
-    delta: Mapping[str, Any],
-    *,
-    id: str,  # noqa: A002 - the name on the wire
-    created: int,
-    model: str,
-    finish_reason: str | None = None,
-    usage: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return a `chat.completion.chunk` with one choice."""
-    return {
-        "id": id,
-        "object": "chat.completion.chunk",
-        "created": created,
-        "model": model,
-        "choices": [{"index": 0, "delta": dict(delta), "finish_reason": finish_reason, "logprobs": None}],
-        "usage": usage,
-    }
 
 
 def _message_id(value: Any) -> Any:

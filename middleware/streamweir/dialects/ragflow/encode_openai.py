@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamweir.codec.families.openai_chunks import chunk
 from streamweir.codec.families.openai_usage import usage_of
 from streamweir.codec.families.ragflow_forms import asked_by
 from streamweir.codec.open_interactions import OpenInteractions
@@ -90,7 +89,7 @@ class OpenAIWriter(Writer):
             "tool_calls": None,
             "reasoning_content": None,
         }
-        found = chunk(
+        found = _chunk(
             {**empty, **delta},
             id=self.one_message_id(stamp),
             created=stamp.timestamp // 1000,
@@ -98,3 +97,23 @@ class OpenAIWriter(Writer):
             **fields,
         )
         return {**found, "system_fingerprint": ""}
+
+
+def _chunk(
+    delta: Mapping[str, Any],
+    *,
+    id: str,  # noqa: A002 - the name on the wire
+    created: int,
+    model: str,
+    finish_reason: str | None = None,
+    usage: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return a `chat.completion.chunk` with one choice."""
+    return {
+        "id": id,
+        "object": "chat.completion.chunk",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "delta": dict(delta), "finish_reason": finish_reason, "logprobs": None}],
+        "usage": usage,
+    }
