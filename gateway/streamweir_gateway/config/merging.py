@@ -52,7 +52,7 @@ def merge(tree: Tree) -> Merged:
         **merging.each("endpoints", merging.endpoint),
         **merging.auth(),
     }
-    return Merged(merged, merging.origins)
+    return Merged(merged, {**merging.origins, **merging.short_forms})
 
 
 @dataclass
@@ -60,6 +60,8 @@ class _Merging:
     file: Tree
     defaults: Layer
     origins: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    short_forms: dict[KeyPath, KeyPath] = field(default_factory=dict)
+    """The path at which each value was written whose mapping or list the file leaves out."""
 
     def __post_init__(self) -> None:
         self.upstream_defaults = self.defaults.only(UpstreamOptions)
@@ -89,7 +91,7 @@ class _Merging:
         if isinstance(written, dict):
             return written
         path: KeyPath = ("auth", "keys", name)
-        self.origins[*path, "key"] = path
+        self.short_forms[*path, "key"] = path
         return {"key": written if isinstance(written, list) else [written]}
 
     def upstream(self, own: Layer) -> Tree:
@@ -124,8 +126,9 @@ class _Merging:
             fields = _mapping(model)
             speaks = {"speaks": fields["speaks"]} if "speaks" in fields else {}
             nothing = [] if "alias" in fields else [Unresolved()]
-            for reference in _references(fields.get("upstream")) or nothing:
-                self.origins[*own.path, "upstream", len(upstream)] = (*own.path, "models", name)
+            written = self._written((*own.path, "models", name, "upstream"))
+            for number, reference in enumerate(_references(fields.get("upstream")) or nothing):
+                self.short_forms[*own.path, "upstream", len(upstream)] = (*written, number)
                 layer = Layer(own.path, {**own.tree, **speaks})
                 targets.append(self._target(layer, len(upstream), reference))
                 upstream.append(reference)
@@ -134,7 +137,7 @@ class _Merging:
     def _model(self, endpoint: Layer, name: str, written: object) -> object:
         if isinstance(written, str | list):
             path: KeyPath = (*endpoint.path, "models", name)
-            self.origins[*path, "upstream"] = path
+            self.short_forms[*path, "upstream"] = path
             return {"upstream": written}
         return written
 
@@ -147,10 +150,14 @@ class _Merging:
             shared = Layer(("upstreams", reference), named)
             self.origins[at] = shared.path
             return {"name": Derived(reference), **self._over(at, self.upstream_defaults, shared, options)}
-        self.origins[*at, "url"] = (*endpoint.path, "upstream", index)
+        self.origins[*at, "url"] = self._written((*endpoint.path, "upstream", index))
         known = isinstance(reference, str) and (is_url(reference) or demo_dialect(reference) is not None)
         url = reference if known else Unresolved(reference)
         return {"url": url, **self._over(at, self.upstream_defaults, options)}
+
+    def _written(self, path: KeyPath) -> KeyPath:
+        """Return the path at which the file has the value at `path`, perhaps in a short form."""
+        return self.short_forms.get(path, path)
 
     def _over(self, at: KeyPath, *layers: Layer) -> Tree:
         """Return the layers merged to the value at the path `at`; later layers take precedence."""
