@@ -142,6 +142,7 @@ class RequestRecord(Struct):
         """
         if self.attempts:
             self.turns = self.upstream_status = self.close_code = self.bytes_in = self.request_lost = None
+            self.cause = ()
         if turns:
             self.turns = {**turns}
         if request_lost:

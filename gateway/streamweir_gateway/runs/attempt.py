@@ -39,7 +39,7 @@ from streamweir_gateway.runs.client_gone import ClientGone
 from streamweir_gateway.runs.held_opening import HeldOpening
 from streamweir_gateway.runs.interruptible_wait import Interrupted
 from streamweir_gateway.runs.json_document import is_json, read_document
-from streamweir_gateway.runs.operator_hints import about_breaker, about_failure
+from streamweir_gateway.runs.operator_hints import FULL, about_breaker, about_failure
 from streamweir_gateway.runs.request_context import RequestContext
 from streamweir_gateway.runs.response_classification import may_be_stream
 from streamweir_gateway.runs.response_failure import failure_of
@@ -65,6 +65,7 @@ class Attempt:
         destination: the upstream.
         stream: reads and normalises the answer.
         sink: gets the events of the stream.
+        opening: the opening while it is held back, and of an attempt that was given up in it; else None.
         tap_sink: the sink of the stream's taps, once the attempt has begun; None: there are no taps.
         is_chosen: whether the first event has arrived and no other attempt may follow.
         failure: set if the attempt ended before its first output and before it streamed.
@@ -96,8 +97,7 @@ class Attempt:
         self._offer = offer
         self._context = context
         self._plan = plan
-        self._opening: HeldOpening | None = None
-        """The opening: set in the state opening, and kept if the attempt was given up in that state."""
+        self.opening: HeldOpening | None = None
         self._given: Mapping[str, str] = {}
         """Facts from the requests that the decoder of the answer needs."""
         self._permit: Permit | None = None
@@ -115,7 +115,7 @@ class Attempt:
         try:
             self._permit = destination.admission.admit()
         except Overloaded:
-            self.failure = Failure(None, was_asked=False)
+            self.failure, self.why = Failure(None, was_asked=False), FULL
             return False
         except CircuitOpen as circuit:
             milliseconds = math.ceil(circuit.seconds * 1000)
@@ -195,8 +195,8 @@ class Attempt:
             return self.why
         stream, is_clean = self.stream, self._reading.is_clean
         lifecycle = stream.pipeline.lifecycle
-        if self._opening is not None:
-            stream, is_clean = self._opening.scout, self._opening.is_over
+        if self.opening is not None:
+            stream, is_clean = self.opening.scout, self.opening.is_over
         elif lifecycle.has_answer and lifecycle.error is None and stream.reader.frames.stats.has_any:
             return None  # an answer that was understood
         destination = self.destination
@@ -269,18 +269,18 @@ class Attempt:
         scout = self.destination.scout(self._options, self._context.incoming.request_id)
         scout.reader.hand_over(self._given)
         scout.reader.note_headers(response.headers)
-        self._opening = HeldOpening(scout, self._plan, self._context.supervisor)
-        await self._opening.read(response)
+        self.opening = HeldOpening(scout, self._plan, self._context.supervisor)
+        await self.opening.read(response)
         if self._context.supervisor.is_stopping():
             return None
-        failure = self._opening.avoidable()
+        failure = self.opening.avoidable()
         if failure is None:
-            self._take_opening(self._opening, response)
+            self._take_opening(self.opening, response)
         return failure
 
     def _take_opening(self, opening: HeldOpening, response: UpstreamResponse | None) -> None:
         """Give the opening to the stream of the attempt, so that the client gets it."""
-        self._opening = None
+        self.opening = None
         self._reading.begin_with(opening.take(), is_over=opening.is_over)
         if opening.began is not None:
             self._context.record.note_read(opening.began)
@@ -289,11 +289,11 @@ class Attempt:
 
     async def _end_opening(self, info: ErrorInfo | None) -> None:
         """End the opening, if there is one. If no other attempt follows, the stream gets its bytes."""
-        if self._opening is None:
+        if self.opening is None:
             return
-        self._opening.end(info)
-        if self._opening.avoidable() is None:  # no other attempt follows: the stream gets the opening
-            self._take_opening(self._opening, self._context.supervisor.response)
+        self.opening.end(info)
+        if self.opening.avoidable() is None:  # no other attempt follows: the stream gets the opening
+            self._take_opening(self.opening, self._context.supervisor.response)
             await self._reading.read_rest()
 
     async def _take_document(self, response: UpstreamResponse) -> None:
@@ -335,8 +335,6 @@ class Attempt:
         self._is_committed = True
         if self._permit is not None:
             self._permit.succeeded()
-        if self._context.record.cause:
-            self._context.record.cause = ()
 
     # The ends
 

@@ -28,7 +28,10 @@ from streamweir_gateway.upstream.failures import (
 from streamweir_gateway.upstream.response import UpstreamResponse
 from streamweir_gateway.upstream.websocket.failures import ProtocolBreach, SocketClosed
 
-__all__ = ["about_breaker", "about_failure", "about_refusal", "about_stop"]
+__all__ = ["FULL", "about_breaker", "about_failure", "about_refusal", "about_stop"]
+
+FULL: Final = "the upstream has max_streams streams already"
+"""The hint about an upstream that was not asked, because it has as many streams as it may have."""
 
 _ERRORS: Final = 400
 _FORBIDDEN: Final = 403

@@ -37,12 +37,14 @@ class Run:
         request: the request to the first upstream, without its body.
     """
 
-    __slots__ = ("_context", "_failed", "_plan", "attempt")
+    __slots__ = ("_context", "_failed", "_plan", "_reports_earlier", "attempt")
 
     def __init__(self, context: RequestContext, request: UpstreamRequest) -> None:
         context.record.attempts = 0
         self._context = context
         self._failed: tuple[str, ...] = ()
+        self._reports_earlier = False
+        """Whether the client gets the failure of an attempt that `_failed` explains already."""
         self._plan = RetryPlan(context.offers)
         self.attempt = self._next_attempt(request)
 
@@ -74,11 +76,13 @@ class Run:
                     best = attempt
                 seconds = self._plan.advance(failure)
                 if seconds is None:
-                    self.attempt = best
+                    if best is not attempt:  # the last upstreams were not asked
+                        self._explain(attempt)
+                        self.attempt, self._reports_earlier = best, True
                     if best.was_refused():
                         raise Refusal("OVERLOADED")
                     return
-                self._failed += (f"attempt {len(self._failed) + 1}: {_why(attempt)}",)
+                self._explain(attempt)
                 self.attempt = attempt = self._follow(attempt)
                 if seconds and not await self._waited(seconds):
                     attempt.stop()
@@ -114,6 +118,10 @@ class Run:
             context.offers = {**context.offers, destination: mended}
         return mended
 
+    def _explain(self, attempt: Attempt) -> None:
+        """Note for the hint why this attempt gave no answer."""
+        self._failed += (f"attempt {len(self._failed) + 1}: {_why(attempt)}",)
+
     def _follow(self, before: Attempt) -> Attempt:
         """Return the next attempt of the plan, which follows the attempt `before`."""
         context, destination = self._context, self._plan.destination
@@ -148,8 +156,11 @@ class Run:
             dropped: the reason why sending to the client stopped early; None if the client was sent
                 everything.
         """
-        stream = self.attempt.stream
-        reader, lifecycle = stream.reader, stream.pipeline.lifecycle
+        opening, lifecycle = self.attempt.opening, self.attempt.stream.pipeline.lifecycle
+        stream = self.attempt.stream if opening is None else opening.scout  # the one that got the bytes
+        if opening is not None and opening.began is not None:
+            record.note_read(opening.began)
+        reader = stream.reader
         record.speaks = "auto" if reader.dialect is None else reader.dialect.name
         record.reason = reason = dropped or lifecycle.reason
         if lifecycle.error is not None:
@@ -165,7 +176,10 @@ class Run:
 
     def _hint(self, record: RequestRecord) -> str | None:
         """Return advice for the operator about a run that is over; None if there is no advice."""
-        hints, events = [*self._failed, self.attempt.hint()], self.attempt.stream.pipeline.position.written
+        hints: list[str | None] = [*self._failed]
+        events = self.attempt.stream.pipeline.position.written
+        if not self._reports_earlier:
+            hints.append(self.attempt.hint())
         if events >= FEWEST_EVENTS:
             hints.append(buffering_hint(events, *record.reading_ms()))
         return "; ".join(filter(None, hints)) or None

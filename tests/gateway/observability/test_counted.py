@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import pytest
 
 from loopback import Answer, Gateway, ask, client, gateway, settled
@@ -123,6 +124,32 @@ async def test_stream_whose_client_leaves_is_counted_as_far_as_it_was_reported()
     assert (line["reason"], line["model"]) == ("client_gone", "gpt-4o")
     assert [line[name] for name in COUNTS] == [5, 1, 6]
     assert tokens(shown, model="gpt-4o", key="web") == (5, 1)
+
+
+async def test_client_that_leaves_during_a_held_opening_is_counted_as_far_as_it_was_reported() -> None:
+    role = piece(choices=[{"index": 0, "delta": {"role": "assistant"}}])
+    sent = anyio.Event()
+
+    async def stalls(call: Call) -> None:
+        await call.send(SSE, chunk(role), chunk(usage(5, 1)))
+        sent.set()
+        await call.until_closed()
+
+    async with upstream(stalls) as server:
+        config = with_models(server.url)
+        config["endpoints"][CHAT].update(models={"bot": ["llm", NOBODY]})
+        async with gateway(settled(**config)) as running:
+            async with client(running) as leaving:
+                leaving.send(target=CHAT, headers=[("X-Api-Key", WEB)], body=b'{"model": "bot"}')
+                await sent.wait()
+                await anyio.sleep(0.1)
+            line = await running.log.next_line()
+            shown = await samples(running)
+    assert (line["reason"], line["attempts"]) == ("client_gone", 1)
+    assert [line[name] for name in COUNTS] == [5, 1, 6]
+    assert line["bytes_in"] == len(role) + len(usage(5, 1))
+    assert 0 < line["first_event_ms"] < line["duration_ms"]
+    assert tokens(shown, model="bot", key="web") == (5, 1)
 
 
 async def test_attempt_that_was_given_up_is_not_counted() -> None:
