@@ -363,9 +363,9 @@ class StreamWriter:
         return with_own_count(failed, stamp, self.added)
 
     def _report_unsupported(self, stamp: Stamp) -> None:
-        """Write the warning about events that were left out."""
+        """Write the warning about events that were left out, if the protocol has warnings."""
         self._has_reported = True
-        warning = unsupported_warning(self.unsupported)
+        warning = unsupported_warning(self.unsupported) if self._encoder.warns else None
         if warning is not None:
             self.write(warning, stamp)
             self.added += 1

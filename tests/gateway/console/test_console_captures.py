@@ -280,3 +280,26 @@ async def test_silence_before_a_timeout_has_a_mark_with_its_length(tmp_path: Pat
     assert [mark["what"] for mark in marks] == ["silence", "timeout"]
     assert 1200 <= marks[0]["ms"] < 20_000
     assert lines.index(marks[0]) < lines.index(of_kind(lines, "attempt")[0])
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "openai-responses", "anthropic"])
+async def test_lossy_warning_without_a_place_in_the_protocol_counts_nowhere(
+    tmp_path: Path, protocol: str
+) -> None:
+    events = [{"type": "token", "content": "Hi"}, {"type": "chart", "chart": {"x": 1}}, {"type": "done"}]
+
+    async def draws(call: Call) -> None:
+        frames = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+        await call.send(SSE, *map(chunk, frames), LAST_CHUNK)
+
+    async with upstream(draws) as server:
+        endpoint = {"upstream": server.url, "speaks": "legacy", "answers": protocol}
+        async with console_of(
+            tmp_path, endpoints={"/chat": endpoint}, console={"capture": "content"}
+        ) as console:
+            await console.call("/chat")
+            row = await console.row(state="ended")
+            lines = await console.capture(row["id"])
+    assert row["lost"] == 1
+    assert row["events"] == of_kind(lines, "end")[0]["events"] == len(of_kind(lines, "event"))
+    assert "lossy" in marks(lines)
