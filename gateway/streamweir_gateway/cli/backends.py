@@ -24,15 +24,19 @@ async def until_stopped() -> None:
 
 
 @contextmanager
-def cannot_listen(address: tuple[str, int]) -> Iterator[None]:
+def cannot_listen(address: tuple[str, int], error_type: type[OSError] = OSError) -> Iterator[None]:
     """Turn the error for an address that cannot be listened on into a message for the user.
+
+    Args:
+        address: the address that the message names.
+        error_type: the errors that are about this address.
 
     Raises:
         CommandFailed: the address cannot be listened on.
     """
     try:
         yield
-    except OSError as error:
+    except error_type as error:
         # The errno's own text, where there is one: Python adds the address to the exception's.
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
         raise CommandFailed(f"cannot listen on {address_text(address)}: {reason}") from error

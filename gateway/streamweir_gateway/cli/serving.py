@@ -18,7 +18,7 @@ from streamweir_gateway.config.dialect_files import files_of
 from streamweir_gateway.console.entrance import ConsoleEntrance, open_entrance
 from streamweir_gateway.processes.reload import reloading
 from streamweir_gateway.processes.service import serve
-from streamweir_gateway.processes.sockets import listen_on
+from streamweir_gateway.processes.sockets import AdminAddressUnavailable, listen_on
 
 __all__ = ["run"]
 
@@ -34,7 +34,9 @@ def run(args: argparse.Namespace) -> int:
         return BAD_CONFIGURATION
     watching = reloading(lambda: files_of(Path(args.config))) if args.reload else nullcontext()
     entrance = _entrance(config, Path(args.config))
-    with cannot_listen(config.listen), watching, nullcontext() if entrance is None else entrance.listener:
+    admin = cannot_listen(config.server.admin or config.listen, AdminAddressUnavailable)
+    held = nullcontext() if entrance is None else entrance.listener
+    with cannot_listen(config.listen), admin, watching, held:
         return serve(
             config,
             on_ready=lambda address: _greet(config, address, entrance),

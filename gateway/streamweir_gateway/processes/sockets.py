@@ -10,7 +10,15 @@ from typing import Final, NamedTuple
 
 from streamweir_gateway.config import GatewayConfig
 
-__all__ = ["BACKLOG", "Listeners", "connection_limit", "listen_on", "listeners_of", "raise_file_limit"]
+__all__ = [
+    "BACKLOG",
+    "AdminAddressUnavailable",
+    "Listeners",
+    "connection_limit",
+    "listen_on",
+    "listeners_of",
+    "raise_file_limit",
+]
 
 BACKLOG: Final = 4096
 """The most connections that wait to be accepted; the system may allow fewer."""
@@ -19,6 +27,10 @@ _OWN_FILES: Final = 64
 """The file descriptors for other uses than connections: listeners, pipes, the loop, metrics and logs."""
 _SPREADS_EVENLY = sys.platform == "linux"
 """Whether the system spreads connections evenly over several queues of one address, as only Linux does."""
+
+
+class AdminAddressUnavailable(OSError):
+    """The admin address cannot be listened on; errors of the clients' address are other `OSError`s."""
 
 
 class Listeners(NamedTuple):
@@ -47,7 +59,8 @@ def listeners_of(config: GatewayConfig) -> list[Listeners]:
     """Return the listening sockets of each worker.
 
     Raises:
-        OSError: an address cannot be listened on.
+        AdminAddressUnavailable: the admin address cannot be listened on.
+        OSError: the clients' address cannot be listened on.
     """
     count = config.server.workers
     clients = listen_on(*config.listen, count)
@@ -55,10 +68,10 @@ def listeners_of(config: GatewayConfig) -> list[Listeners]:
     if config.server.admin is not None:
         try:
             admin = [*listen_on(*config.server.admin, count)]
-        except OSError:
+        except OSError as error:
             for listener in clients:
                 listener.close()
-            raise
+            raise AdminAddressUnavailable(error.errno, error.strerror) from error
     stand_by = [_SPREADS_EVENLY and number >= _queues(count) for number in range(count)]
     return [Listeners(*each) for each in zip(clients, admin, stand_by, strict=True)]
 

@@ -60,7 +60,8 @@ def fault_in_words(text: str, error: MarkedYAMLError) -> YamlFault:
     problem = " ".join(str(error.problem).split()).removeprefix("but ")
     lines = text.splitlines()[: mark.line + 1] if mark else []
     near = [one for one in lines[-_LOOKED_BACK - 1 :] if one.strip()]
-    if any(map(_TAB.match, near[-2:])):
+    is_tab = mark is not None and len(lines) > mark.line and lines[mark.line][mark.column :][:1] == "\t"
+    if is_tab or any(map(_TAB.match, near[-2:])):
         return YamlFault(mark, "a tab: YAML is indented with spaces")
     if any(map(_REFERENCE.search, near)):
         return YamlFault(mark, 'inside { } and [ ] a ${NAME} must be in quotes: "${NAME}"')

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,16 @@ def free_address() -> tuple[str, int]:
 
 async def got(address: tuple[str, int], target: str, method: str = "GET") -> Answer:
     return await ask(Gateway(address, LiveStreams(), Log()), method, target, body=b"")
+
+
+async def test_admin_address_in_use_is_named_in_the_message(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        admin = f"127.0.0.1:{taken.getsockname()[1]}"
+        endpoints = {"/chat": {"upstream": "http://127.0.0.1:9", "speaks": "legacy"}}
+        async with running_gateway(tmp_path, endpoints=endpoints, server={"admin": admin}) as running:
+            _, told = await running.process.communicate()
+    assert running.process.returncode == 1
+    assert told.decode() == f"streamweir: cannot listen on {admin}: Address already in use\n"
 
 
 @pytest.mark.parametrize("workers", [1, 2])
