@@ -9,6 +9,7 @@ them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -36,6 +37,8 @@ _MERGE: Final = _TAG + "merge"
 
 _OTHER_SPACES: Final = ("\u00a0", "\u2007", "\u202f", "\u3000")
 """Characters that look like spaces, are copied from web pages, and count as part of a key."""
+
+_HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 
 Pair: TypeAlias = tuple[ScalarNode, Node]
 
@@ -146,6 +149,8 @@ class _Builder:
                 self.report.at(_start(key), "a key must be a string; put it in quotes", path)
             elif key.value[:1] in _OTHER_SPACES:
                 self.report.at(_start(key), "a no-break space: YAML is indented with plain ones", path)
+            elif _HALF_CHARACTER.search(key.value):
+                self.report.at(_start(key), "a key is not valid Unicode: it holds half a character", path)
             elif key.value in first:
                 line = _start(first[key.value]).line
                 self.report.at(
