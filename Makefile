@@ -17,7 +17,7 @@ HAS_NODE := command -v npm > /dev/null && node -e 'process.exit(parseInt(process
 HAS_VITE_NODE := command -v npm > /dev/null && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 12) || (a == 20 && b >= 19) ? 0 : 1)' 2> /dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run console test test-typescript test-console fast long check lint bench bench-quick soak storm costs mutate real compat pythons audit browser image clients docs pictures format clean
+.PHONY: help setup run console test test-python test-node test-typescript test-console fast long check lint bench bench-quick soak storm costs mutate real compat pythons audit browser image clients docs pictures format clean
 
 help:  ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,17 +56,26 @@ $(CONSOLE)/node_modules/.ready: $(CONSOLE)/package.json $(CONSOLE)/package-lock.
 
 # The page comes first: the test of the package would build it meanwhile, and after `npm ci` of its own.
 test: $(READY)  ## run the tests, the TypeScript client's too where Node 20 is; ARGS="-k retries" hands pytest more options
-	@$(if $(ARGS),true,if $(HAS_VITE_NODE); then $(MAKE) -s --no-print-directory $(PAGE) || true; fi)
+ifdef ARGS
 	@$(TESTS) $(ARGS)
-	@$(if $(ARGS),true,if $(HAS_NODE); then $(MAKE) -s --no-print-directory test-typescript; \
-	else echo 'The tests of clients/typescript are left out: they need Node 20 or newer, and npm'; fi)
-	@$(if $(ARGS),true,if $(HAS_VITE_NODE); then $(MAKE) -s --no-print-directory test-console; \
-	else echo 'The tests of gateway/console are left out: they need Node 20.19 or newer, and npm'; fi)
+else
+	@if $(HAS_VITE_NODE); then $(MAKE) -s --no-print-directory $(PAGE) || true; fi
+	@$(MAKE) -s --no-print-directory test-node & node=$$!; $(MAKE) -s --no-print-directory test-python; code=$$?; wait $$node && exit $$code
+endif
+
+test-python: $(READY)
+	@$(TESTS)
+
+test-node:
+	@if $(HAS_NODE); then $(MAKE) -s --no-print-directory test-typescript; \
+	else echo 'The tests of clients/typescript are left out: they need Node 20 or newer, and npm'; fi
+	@if $(HAS_VITE_NODE); then $(MAKE) -s --no-print-directory test-console; \
+	else echo 'The tests of gateway/console are left out: they need Node 20.19 or newer, and npm'; fi
 
 test-typescript: $(READY) $(CLIENT)/node_modules/.ready  ## run the TypeScript client's tests alone (Node 20; a browser where Chromium is)
 	@cd $(CLIENT) && npm run --silent lint && npm run --silent check:types && npm test --silent
 
-test-console: $(CONSOLE)/node_modules/.ready console  ## lint, types, unit tests and build of the console's page (Node 20.19)
+test-console: $(CONSOLE)/node_modules/.ready $(PAGE)  ## lint, types, unit tests and build of the console's page (Node 20.19)
 	@cd $(CONSOLE) && npm run --silent lint && npm test --silent
 
 $(CLIENT)/node_modules/.ready: $(CLIENT)/package.json $(CLIENT)/package-lock.json
