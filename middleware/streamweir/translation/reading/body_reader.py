@@ -66,6 +66,10 @@ class BodyReader(ExpectedTexts):
             return chain.from_iterable(map(self.read, _pieces_of(data)))
         if (self.usual or self._frames.forms) and (begun := self._read_formed(data)) is not None:
             return begun
+        return self._read_further(data)
+
+    def _read_further(self, data: bytes) -> Iterable[FrameItems]:
+        """Read bytes that do not begin with blocks of declared forms."""
         decoder, is_tried = self._frames.decoder, self.around is not None
         before = b"" if self.next_around is None else self.next_around.before
         may_go_on = before and (self.unread or data.startswith(before) or data.count(before) >= _SEVERAL)
@@ -102,8 +106,7 @@ class BodyReader(ExpectedTexts):
             yield from group.items
             stop = group.stop
         if rest := data[stop:]:
-            self.around = self.next_around = None
-            yield from self._read_frames(rest) if len(rest) < _SHORT else self._read_blocks(rest)
+            yield from self._read_further(rest)
 
     def _read_frames(self, data: bytes) -> Iterable[FrameItems]:
         """Read `data` by the parser, or at once if it is one whole frame."""
@@ -158,7 +161,7 @@ class BodyReader(ExpectedTexts):
             self._note_boundary(current, template, data, frame if is_text else None)
         return read
 
-    def _read_blocks(self, data: bytes, *, is_tried: bool = False) -> Iterator[FrameItems]:
+    def _read_blocks(self, data: bytes, *, is_tried: bool) -> Iterator[FrameItems]:
         """Read texts by their surroundings, and the bytes between them by the parser.
 
         Args:
