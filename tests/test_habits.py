@@ -31,7 +31,7 @@ def test_ci_runs_the_commands_that_the_readme_names() -> None:
         "image",
     ]
     checked = recipe("check")
-    assert recipe("test") in checked
+    assert {*recipe("test").splitlines()} <= {*checked.splitlines()}  # parts of it run beside each other
     for tool in ("ruff format --check", "ruff check", "mypy"):
         assert tool in checked
 
