@@ -26,7 +26,7 @@ _LINE: Final = re.compile(
     r"([^\s\"'\\,;&<>(){}\[\]*]{2,64}(?:[ ][^\s\"'\\,;&<>(){}\[\]*]{1,64}){1,5})(?=[\n\r\"'\\]|\Z)"
 )
 """Matches a line, or a whole text, that consists of a name and a value of two to six words."""
-_MIXED: Final = re.compile(r"(?=[^\W\d_]*\d)(?=\d*[^\W\d_])[^\W_]{4,}|\w+[!#$%@^~+]\w*")
+_MIXED: Final = re.compile(r"(?=[^\W\d_]{0,64}\d)(?=\d{0,64}[^\W\d_])[^\W_]{4}|\w[!#$%@^~+]")
 """Matches a word that no sentence has: of letters and digits, or with a sign within it."""
 _SHORTEST: Final = 4
 
