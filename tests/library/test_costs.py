@@ -162,6 +162,8 @@ def test_memory_of_a_stream_does_not_grow_with_it(speaks: str, hostile: int) -> 
     shapes = lasting(speaks)
     rows = [mixed(shapes, MESSAGES), *(row(shape, MESSAGES) for shape in sample(shapes, hostile // 20 or 1))]
     warm_up(speaks)
+    stream(speaks, rows[0])  # the tables of patterns and names are filled once for all streams
+    gc.collect()
     tracemalloc.start()
     try:
         for messages in rows:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streamweir.ids import short_index
-from streamweir.jsontext import write_json
+from streamweir.jsontext import parse_json, write_json
 
 __all__ = ["MergedDetails", "merged_details"]
 
@@ -22,6 +22,10 @@ _TEXTS: Final = ("text", "summary")
 _COMPLETES: Final = ("signature", "data")
 _ENTRY: Final = 512
 """Bytes that an entry takes in addition to its texts."""
+
+
+class _Json(bytes):
+    """The JSON of an object or a list that is not empty; the value may take 30 times as much memory."""
 
 
 class MergedDetails:
@@ -86,7 +90,7 @@ class _Entry:
         self._fields: dict[str, Any] = {}
 
     def can_take(self, item: Mapping[str, Any]) -> bool:
-        known, given = self._fields.get("id"), item.get("id")
+        known, given = self._fields.get("id"), _kept(item.get("id"))
         if known is not None and given is not None and known != given:
             return False
         is_complete = any(self._fields.get(name) for name in _COMPLETES)
@@ -103,15 +107,26 @@ class _Entry:
                 self.texts[name].append(value)
                 size += sys.getsizeof(value)
             elif value or name not in self._fields:
-                size += len(write_json(value)) if self._fields.get(name) != value else 0
-                self._fields[name] = value
+                kept = _kept(value)
+                if self._fields.get(name) != kept:
+                    size += len(kept if type(kept) is _Json else write_json(value))
+                self._fields[name] = kept
         return size
 
     def whole(self) -> dict[str, Any]:
         return {
-            name: "".join(self.texts[name]) if name in self.texts else value
-            for name, value in self._fields.items()
+            name: "".join(self.texts[name]) if name in self.texts else _value_of(kept)
+            for name, kept in self._fields.items()
         }
+
+
+def _kept(value: Any) -> Any:
+    """Return a value as it is kept until the entry is whole."""
+    return _Json(write_json(value)) if value and isinstance(value, dict | list) else value
+
+
+def _value_of(kept: Any) -> Any:
+    return parse_json(kept)[0] if type(kept) is _Json else kept
 
 
 def merged_details(details: Any) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import msgspec
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.events import Content, Event, Interaction, Opaque, Thinking, ToolCallEnd, ToolCallStart
 from streamweir.ids import short_id
+from streamweir.jsontext import json_to_keep, parse_json
 from streamweir.translation.fold import Fold
 from streamweir.translation.turn_message import turn_message
 
@@ -29,7 +30,8 @@ class _Entry(msgspec.Struct):
         kind: `text`, `thinking`, `started`, `ended` (of calls) or `question`.
         message: the channel and the message that a text belongs to.
         number: the index of the call or of the interaction in the folded result.
-        opaque: the opaque value of a text; once it is set, no further piece joins the entry.
+        opaque: the JSON of the opaque value of a text, which as objects may take 30 times as much memory;
+            once it is set, no further piece joins the entry.
         server: the label of the server of a call; None if it is not known.
     """
 
@@ -37,7 +39,7 @@ class _Entry(msgspec.Struct):
     message: tuple[str | None, str | int] | None = None
     number: int = 0
     pieces: TextPieces | None = None
-    opaque: Opaque | None = None
+    opaque: bytes | None = None
     server: str | None = None
 
 
@@ -145,11 +147,11 @@ class AnswerOrder:
     def _close(self, kind: str, message: tuple[str | None, str | int], opaque: Opaque) -> None:
         """Set the opaque value of the open entry."""
         self.has_opaque = True
-        last = self._open_entry(kind, message)
+        last, kept = self._open_entry(kind, message), json_to_keep(opaque)
         if last is None:
-            self._append(_Entry(kind, message, pieces=TextPieces(), opaque=opaque))
+            self._append(_Entry(kind, message, pieces=TextPieces(), opaque=kept))
         else:
-            last.opaque = opaque
+            last.opaque = kept
 
     def _open_entry(self, kind: str, message: tuple[str | None, str | int] | None) -> _Entry | None:
         """Return the last entry if a text of this kind and message can join it."""
@@ -183,7 +185,7 @@ def _as_json(entry: _Entry) -> dict[str, Any]:
     if entry.pieces is None:
         server = {} if entry.server is None else {"server": entry.server}
         return {"kind": entry.kind, "number": entry.number, **server}
-    opaque = {} if entry.opaque is None else {"opaque": entry.opaque}
+    opaque = {} if entry.opaque is None else {"opaque": parse_json(entry.opaque)[0]}
     return {"kind": entry.kind, "text": entry.pieces.text, "message": entry.message, **opaque}
 
 
