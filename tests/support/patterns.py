@@ -53,15 +53,16 @@ class Expression(NamedTuple):
 def expressions_of(*packages: str) -> list[Expression]:
     """The compiled expressions of all modules, also those in tables, tuples and classes; each once."""
     modules = list(modules_of(*packages))
-    methods = _methods_by_name("\n".join(map(inspect.getsource, modules)))
-    found = {
-        (pattern.pattern, pattern.flags): Expression(
-            f"{module.__name__}.{name}", pattern, not _is_anchored(methods.get(name, set()))
-        )
-        for module in modules
-        for name, value in vars(module).items()
-        for pattern in _patterns_in(value, module.__name__, depth=4)
-    }
+    asked = _methods_by_name("\n".join(map(inspect.getsource, modules)))
+    found: dict[tuple[Any, int], Expression] = {}
+    for module in modules:
+        asked_here = _methods_by_name(inspect.getsource(module))
+        for name, value in vars(module).items():
+            methods = (asked_here if name.startswith("_") else asked).get(name, set())
+            for pattern in _patterns_in(value, module.__name__, depth=4):
+                key, is_searched = (pattern.pattern, pattern.flags), not _is_anchored(methods)
+                if key not in found or is_searched:
+                    found[key] = Expression(f"{module.__name__}.{name}", pattern, is_searched)
     for expression in chain.from_iterable(map(_written_in_place, modules)):
         found.setdefault((expression.pattern.pattern, expression.pattern.flags), expression)
     return list(found.values())
@@ -99,7 +100,7 @@ def _method_of_re(node: ast.AST) -> str | None:
 
 
 def _methods_by_name(sources: str) -> dict[str, set[str]]:
-    """What is asked of each name anywhere."""
+    """What the sources ask of each name."""
     found: dict[str, set[str]] = {}
     for name, method in re.findall(r"\b(\w+)(?=\.(\w+)\b)", sources):
         found.setdefault(name, set()).add(method)
