@@ -7,105 +7,29 @@ function refuse(): never {
 
 type Container = Record<string, unknown> | unknown[];
 
-const MOST_COPIED = 8 * 1024 * 1024;
-
-/** Bounds what the `copy` operations on one document make, in characters of JSON: each may double the document. */
-export class CopyRoom {
-  #left = MOST_COPIED;
-
-  /** A copy of a value of JSON. Throws if there is no room for it; then there is none for any later copy. */
-  copyOf(value: unknown): unknown {
-    const written = this.#left > 0 ? (JSON.stringify(value) as string) : "";
-    this.#left = written.length < this.#left ? this.#left - written.length : 0;
-    if (!written || !this.#left) refuse();
-    return JSON.parse(written);
-  }
-}
-
 /**
  * `document` with the operations of `patch` applied in order: JSON Patch (RFC 6902), JSON Pointer (RFC 6901).
  *
- * The document is never changed: containers on the way to a change are copied once by a patch, all others are shared. Names
- * are own properties, `__proto__` too. Throws if an operation is malformed or does not fit; then none of the patch counts.
+ * The document is never changed: containers on the path of an operation are copied, all others are shared. Names are own
+ * properties, `__proto__` too. Throws if an operation is malformed or does not fit; then none of the patch counts.
  */
-export function applyPatch(document: unknown, patch: unknown, copies = new CopyRoom()): unknown {
+export function applyPatch(document: unknown, patch: unknown): unknown {
   if (!Array.isArray(patch)) refuse();
-  const change = new Change(copies);
-  return patch.reduce((before, operation) => change.applied(before, operation), document);
+  return patch.reduce(applied, document);
 }
 
-/** Applies the operations of one patch. */
-class Change {
-  readonly #copies: CopyRoom;
-  /** The containers that this patch has made. Nothing else refers to them: they may be changed. */
-  readonly #made = new Set<Container>();
-
-  constructor(copies: CopyRoom) {
-    this.#copies = copies;
-  }
-
-  applied(document: unknown, operation: unknown): unknown {
-    if (!isObject(operation) || typeof operation.path !== "string") refuse();
-    const { op, from, value } = operation;
-    const path = steps(operation.path);
-    const hasValue = Object.hasOwn(operation, "value");
-    if (op === "add" && hasValue) return this.#add(document, path, value);
-    if (op === "remove") return this.#remove(document, path);
-    if (op === "replace" && hasValue) return this.#replace(document, path, value);
-    if (op === "test" && hasValue && isSame(valueAt(document, path), value)) return document;
-    if (op === "move" && typeof from === "string") return this.#move(document, steps(from), path);
-    if (op === "copy" && typeof from === "string")
-      return this.#add(document, path, this.#copies.copyOf(valueAt(document, steps(from))));
-    refuse();
-  }
-
-  #add(document: unknown, path: string[], value: unknown): unknown {
-    return path.length ? this.#changed(document, path, (parent, step) => insert(parent, step, value)) : value;
-  }
-
-  #replace(document: unknown, path: string[], value: unknown): unknown {
-    return path.length
-      ? this.#changed(document, path, (parent, step) => put(parent, place(parent, step), value))
-      : value;
-  }
-
-  #remove(document: unknown, path: string[]): unknown {
-    if (!path.length) refuse();
-    return this.#changed(document, path, (parent, step) => {
-      const key = place(parent, step);
-      if (Array.isArray(parent)) parent.splice(key as number, 1);
-      else delete parent[key];
-    });
-  }
-
-  #move(document: unknown, source: string[], path: string[]): unknown {
-    const value = valueAt(document, source);
-    const isPrefix = source.every((step, index) => path[index] === step);
-    if (isPrefix && source.length === path.length) return document;
-    if (isPrefix) refuse();
-    return this.#add(this.#remove(document, source), path, value);
-  }
-
-  /** `document` with a changed container at the end of `path`. */
-  #changed(document: unknown, path: string[], change: (parent: Container, step: string) => void): unknown {
-    const own = this.#own(document);
-    const [step, ...rest] = path as [string, ...string[]];
-    if (!rest.length) change(own, step);
-    else {
-      const key = place(own, step);
-      put(own, key, this.#changed(get(own, key), rest, change));
-    }
-    return own;
-  }
-
-  /** A container that may be changed: a copy, unless this patch has made it. */
-  #own(container: unknown): Container {
-    if (!isContainer(container)) refuse();
-    if (this.#made.has(container)) return container;
-    const copy = Array.isArray(container) ? [...container] : { ...container };
-    this.#made.add(copy);
-    return copy;
-  }
+function applied(document: unknown, operation: unknown): unknown {
+  if (!isObject(operation) || typeof operation.path !== "string") refuse();
+  const { op, from, value } = operation;
+  const path = steps(operation.path);
+  const hasValue = Object.hasOwn(operation, "value");
+  if (op === "add" && hasValue) return add(document, path, value);
+  if (op === "remove") return remove(document, path);
+  if (op === "replace" && hasValue) return replace(document, path, value);
+  if (op === "test" && hasValue && isSame(valueAt(document, path), value)) return document;
+  if (op === "move" && typeof from === "string") return move(document, steps(from), path);
+  if (op === "copy" && typeof from === "string") return add(document, path, valueAt(document, steps(from)));
+  refuse();
 }
 
 function steps(pointer: string): string[] {
@@ -115,6 +39,42 @@ function steps(pointer: string): string[] {
     .slice(1)
     .split("/")
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+const add = (document: unknown, path: string[], value: unknown): unknown =>
+  path.length ? changed(document, path, (parent, step) => insert(parent, step, value)) : value;
+
+const replace = (document: unknown, path: string[], value: unknown): unknown =>
+  path.length ? changed(document, path, (parent, step) => put(parent, place(parent, step), value)) : value;
+
+function remove(document: unknown, path: string[]): unknown {
+  if (!path.length) refuse();
+  return changed(document, path, (parent, step) => {
+    const key = place(parent, step);
+    if (Array.isArray(parent)) parent.splice(key as number, 1);
+    else delete parent[key];
+  });
+}
+
+function move(document: unknown, source: string[], path: string[]): unknown {
+  const value = valueAt(document, source);
+  const isPrefix = source.every((step, index) => path[index] === step);
+  if (isPrefix && source.length === path.length) return document;
+  if (isPrefix) refuse();
+  return add(remove(document, source), path, value);
+}
+
+/** A copy of `document` whose container at the end of `path` has been changed. */
+function changed(document: unknown, path: string[], change: (parent: Container, step: string) => void): unknown {
+  if (!isContainer(document)) refuse();
+  const copy = Array.isArray(document) ? [...document] : { ...document };
+  const [step, ...rest] = path as [string, ...string[]];
+  if (!rest.length) change(copy, step);
+  else {
+    const key = place(copy, step);
+    put(copy, key, changed(get(copy, key), rest, change));
+  }
+  return copy;
 }
 
 const valueAt = (document: unknown, path: string[]): unknown =>

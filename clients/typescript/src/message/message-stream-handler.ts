@@ -5,7 +5,7 @@ import { StreamRequestError } from "../request/errors.js";
 import { randomId } from "../request/http.js";
 import { callSafely } from "../request/report.js";
 import { GrowingList } from "./growing-list.js";
-import { applyPatch, CopyRoom } from "./json-patch.js";
+import { applyPatch } from "./json-patch.js";
 import { MessageParts } from "./message-parts.js";
 import type { DataBlock, MessageMetadata, MessageState } from "./message-state.js";
 import { MessageTexts } from "./message-texts.js";
@@ -32,7 +32,6 @@ export class MessageStreamHandler {
   readonly #channels = new Map<string, MessageTexts>();
   readonly #calls = new ToolCalls();
   readonly #blocks = new GrowingList<DataBlock>();
-  readonly #copies = new CopyRoom();
   readonly #references = new GrowingList<EventOf<"reference">["data"]>();
   readonly #interactions = new GrowingList<EventOf<"interaction">["data"]>();
   readonly #warnings = new GrowingList<WarningEvent["data"]>();
@@ -217,7 +216,7 @@ export class MessageStreamHandler {
   /** The state after a patch; null if the patch does not fit, which changes nothing and is a warning. */
   #patched(before: DataBlock, patch: unknown): DataBlock | null {
     try {
-      const data = applyPatch(before.data, patch, this.#copies);
+      const data = applyPatch(before.data, patch);
       if (isObject(data)) return { ...before, data } as DataBlock;
     } catch {
       // A patch that does not fit gets the same warning as one whose result is no object.
