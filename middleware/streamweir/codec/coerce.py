@@ -27,6 +27,7 @@ __all__ = [
     "object_in",
     "objects_in",
     "present",
+    "present_texts",
     "same_as",
     "text_in",
     "text_of",
@@ -153,6 +154,11 @@ def _column_key(column: Any) -> str:
 def present(**fields: Any) -> dict[str, Any]:
     """Return the fields that are not None."""
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def present_texts(**fields: Any) -> dict[str, str]:
+    """Return the fields that are texts and not empty."""
+    return {name: value for name, value in fields.items() if isinstance(value, str) and value}
 
 
 def leftover(message: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any] | None:

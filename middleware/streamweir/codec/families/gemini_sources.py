@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import leftover, objects_in
+from streamweir.codec.coerce import leftover, objects_in, present_texts
 
 __all__ = ["citations"]
 
@@ -27,10 +27,9 @@ def citations(metadata: Any) -> tuple[list[dict[str, Any]], dict[str, Any] | Non
 
 def _citation(source: Mapping[str, Any]) -> dict[str, Any]:
     held = next((source[name] for name in _SOURCES if isinstance(source.get(name), dict)), source)
-    texts = {
-        "title": held.get("title"),
-        "url": held.get("uri"),
-        "snippet": held.get("text"),
-        "document_id": held.get("documentName"),
-    }
-    return {name: text for name, text in texts.items() if isinstance(text, str) and text}
+    return present_texts(
+        title=held.get("title"),
+        url=held.get("uri"),
+        snippet=held.get("text"),
+        document_id=held.get("documentName"),
+    )

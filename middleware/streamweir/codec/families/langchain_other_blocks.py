@@ -17,6 +17,7 @@ from streamweir.codec.coerce import (
     leftover,
     object_in,
     objects_in,
+    present_texts,
     text_of,
     tool_error,
 )
@@ -207,12 +208,11 @@ def _file(kind: str, block: Mapping[str, Any], meta: Meta | None) -> Event:
     inner = {**block, **object_in(block, "source")}
     address = block.get("image_url")
     address = object_in(block, "image_url").get("url") if isinstance(address, dict) else address
-    places = {
-        "url": inner.get("url") or address,
-        "base64": inner.get("base64") or inner.get("data"),
-        "file_id": inner.get("file_id"),
-        "media_type": inner.get("mime_type") or inner.get("media_type"),
-    }
-    file = {name: text for name, text in places.items() if isinstance(text, str) and text}
+    file = present_texts(
+        url=inner.get("url") or address,
+        base64=inner.get("base64") or inner.get("data"),
+        file_id=inner.get("file_id"),
+        media_type=inner.get("mime_type") or inner.get("media_type"),
+    )
     rest = leftover(block, _KNOWN_FILE)
     return file_event(_FILES[kind], file, and_extra(meta, rest))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from streamweir.codec.coerce import and_extra, custom, leftover, objects_in, text_of
+from streamweir.codec.coerce import and_extra, custom, leftover, objects_in, present_texts, text_of
 from streamweir.codec.standard_shapes import file_event
 from streamweir.events import Event, Meta, Reference
 
@@ -39,13 +39,12 @@ def attachments_in(delta: Mapping[str, Any], meta: Meta | None) -> Iterator[Even
 
 def _document(source: Mapping[str, Any]) -> dict[str, Any]:
     """Return the citation of a document that Azure has searched."""
-    texts = {
-        "title": source.get("title"),
-        "url": source.get("url"),
-        "snippet": source.get("content"),
-        "document_id": source.get("filepath"),
-    }
-    return {name: text for name, text in texts.items() if isinstance(text, str) and text}
+    return present_texts(
+        title=source.get("title"),
+        url=source.get("url"),
+        snippet=source.get("content"),
+        document_id=source.get("filepath"),
+    )
 
 
 def _image(image: Mapping[str, Any], meta: Meta | None) -> Event:
@@ -65,12 +64,13 @@ def _citations_in(annotations: Any) -> list[dict[str, Any]]:
     for annotation in annotations if isinstance(annotations, list) else ():
         found = annotation.get("url_citation") if isinstance(annotation, dict) else None
         if isinstance(found, dict):
-            texts = {
-                "title": found.get("title"),
-                "url": found.get("url"),
-                "snippet": found.get("content"),
-            }
-            citations.append({name: text for name, text in texts.items() if isinstance(text, str) and text})
+            citations.append(
+                present_texts(
+                    title=found.get("title"),
+                    url=found.get("url"),
+                    snippet=found.get("content"),
+                )
+            )
     return citations
 
 

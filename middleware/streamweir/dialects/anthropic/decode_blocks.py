@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import and_extra, arguments, custom, leftover, text_of, tool_error
+from streamweir.codec.coerce import and_extra, arguments, custom, leftover, present_texts, text_of, tool_error
 from streamweir.codec.room import Room
 from streamweir.codec.text_pieces import TextPieces
 from streamweir.dialects.anthropic.decode_notes import NOTES, Compaction, note
@@ -300,10 +300,9 @@ def _reference(citations: list[Any], meta: Meta | None) -> Reference | None:
 
 
 def _citation(given: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {
-        "title": given.get("title") or given.get("document_title"),
-        "url": given.get("url") or given.get("source"),
-        "snippet": given.get("cited_text"),
-        "document_id": given.get("file_id"),
-    }
-    return {name: text for name, text in texts.items() if isinstance(text, str) and text}
+    return present_texts(
+        title=given.get("title") or given.get("document_title"),
+        url=given.get("url") or given.get("source"),
+        snippet=given.get("cited_text"),
+        document_id=given.get("file_id"),
+    )

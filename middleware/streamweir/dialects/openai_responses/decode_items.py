@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamweir.codec.coerce import custom, leftover, meta_of, text_of
+from streamweir.codec.coerce import custom, leftover, meta_of, present_texts, text_of
 from streamweir.codec.room import Room
 from streamweir.dialects.openai_responses.decode_calls import BegunCall, Calls
 from streamweir.dialects.openai_responses.decode_notes import NOTES, note_of
@@ -225,9 +225,8 @@ def _rest(item: Mapping[str, Any], known: tuple[str, ...], meta: Meta | None) ->
 
 
 def _citation(given: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {
-        "title": given.get("title") or given.get("filename"),
-        "url": given.get("url"),
-        "document_id": given.get("file_id"),
-    }
-    return {name: text for name, text in texts.items() if isinstance(text, str) and text}
+    return present_texts(
+        title=given.get("title") or given.get("filename"),
+        url=given.get("url"),
+        document_id=given.get("file_id"),
+    )
