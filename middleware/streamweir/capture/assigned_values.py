@@ -38,9 +38,8 @@ def assigned_values(text: str) -> Iterator[tuple[int, int]]:
         if is_secret_name(match[1]) and is_surely_secret(match[1]):
             start, quote = match.end(), match[2]
             end = end_of_value(text, start, quote)
-            is_closed = (
-                text.startswith(quote, end) and '"' not in text[start:end]
-            )  # which may end the JSON text
+            # a quotation mark within the value may end the JSON text that holds it
+            is_closed = text.startswith(quote, end) and '"' not in text[start:end]
             if is_closed and end - start >= _SHORTEST and not is_no_value(text, start):
                 yield start, end
     for match in _LINE.finditer(text):

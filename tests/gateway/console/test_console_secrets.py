@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -103,19 +105,28 @@ async def all_answers(console: Console) -> list[bytes]:
     return [answer.body + json.dumps(answer.headers).encode() for answer in found]
 
 
+@asynccontextmanager
+async def watched(
+    script: Callable[[Call], Awaitable[None]], folder: Path, capture: str, **settings: Any
+) -> AsyncIterator[Console]:
+    """The console of a gateway whose upstream plays a script."""
+    async with (
+        upstream(script) as backend,
+        console_of(
+            folder,
+            endpoints=endpoints(backend.url),
+            upstreams=upstreams(backend.url),
+            console={"capture": capture},
+            **settings,
+        ) as console,
+    ):
+        yield console
+
+
 @pytest.mark.parametrize("capture", ["content", "metadata"])
 async def test_secrets_are_in_no_answer_however_the_network_cuts_them(tmp_path: Path, capture: str) -> None:
     sent = json.dumps({"message": f"I use {OF_CLIENT}, {BY_FORM}", "password": NAMED, "token": JWT}).encode()
-    async with (
-        upstream(plays) as backend,
-        console_of(
-            tmp_path,
-            endpoints=endpoints(backend.url),
-            upstreams=upstreams(backend.url),
-            auth=KEYS,
-            console={"capture": capture},
-        ) as console,
-    ):
+    async with watched(plays, tmp_path, capture, auth=KEYS) as console:
         async with console.feed(since=0) as feed:
             for size in (1, 7, 20, 33, 5000):
                 for protocol in ("standard", "legacy", "openai-chat"):
@@ -165,16 +176,7 @@ async def test_secret_that_is_spread_over_texts_is_in_no_lane(tmp_path: Path) ->
             await call.send(chunk(b"data: " + frame[:20]), chunk(frame[20:] + b"\n\n"))
         await call.send(chunk(b'data: {"type": "done"}\n\n'), LAST_CHUNK)
 
-    async with (
-        upstream(in_pieces) as backend,
-        console_of(
-            tmp_path,
-            endpoints=endpoints(backend.url),
-            upstreams=upstreams(backend.url),
-            auth=KEYS,
-            console={"capture": "content"},
-        ) as console,
-    ):
+    async with watched(in_pieces, tmp_path, "content", auth=KEYS) as console:
         for protocol in ("standard", "legacy", "openai-chat"):
             headers = [("X-Api-Key", OF_CLIENT), ("X-Streamweir-Protocol", protocol)]
             got = await console.call("/chat", headers=headers)
@@ -201,15 +203,7 @@ async def test_lines_of_a_stream_under_way_hold_no_half_of_a_secret(tmp_path: Pa
         rest = f'{OF_GATEWAY[12:]} there"}}\n\ndata: {{"type": "done"}}\n\n'.encode()
         await call.send(chunk(rest), LAST_CHUNK)
 
-    async with (
-        upstream(halves) as backend,
-        console_of(
-            tmp_path,
-            endpoints=endpoints(backend.url),
-            upstreams=upstreams(backend.url),
-            console={"capture": "content"},
-        ) as console,
-    ):
+    async with watched(halves, tmp_path, "content") as console:
         asking = asyncio.create_task(console.call("/chat"))
         row = await console.row(state="streaming")
         async with console.feed(stream=row["id"]) as feed:
@@ -238,13 +232,7 @@ async def test_ids_that_are_secrets_of_their_request_are_in_no_answer(tmp_path: 
         await call.send(chunk(b'data: {"type": "done"}\n\n'), LAST_CHUNK)
 
     async with (
-        upstream(echoes) as backend,
-        console_of(
-            tmp_path,
-            endpoints=endpoints(backend.url),
-            upstreams=upstreams(backend.url),
-            console={"capture": capture},
-        ) as console,
+        watched(echoes, tmp_path, capture) as console,
         console.feed(since=0) as feed,
     ):
         asking = asyncio.create_task(console.call("/chat", headers=CLIENT))
@@ -273,14 +261,7 @@ async def test_credential_that_is_the_id_of_a_request_or_a_subprotocol_is_in_no_
         await call.send(SSE, chunk(f"data: {json.dumps(body)}\n\n".encode()), LAST_CHUNK)
 
     async with (
-        upstream(echoes) as backend,
-        console_of(
-            tmp_path,
-            endpoints=endpoints(backend.url),
-            upstreams=upstreams(backend.url),
-            auth=KEYS,
-            console={"capture": capture},
-        ) as console,
+        watched(echoes, tmp_path, capture, auth=KEYS) as console,
         console.feed(since=0) as feed,
     ):
         await console.call("/chat", headers=headers)

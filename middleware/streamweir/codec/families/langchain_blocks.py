@@ -31,18 +31,8 @@ _KNOWN: Final = (
 )
 _BLOCK: Final = (
     *("type", "text", "reasoning", "id", "index", "name", "args", "fields"),
-    *(
-        "tool_call_id",
-        "status",
-        "output",
-        "url",
-        "data",
-        "encoding",
-        "base64",
-        "file_id",
-        "mime_type",
-        "value",
-    ),
+    *("tool_call_id", "status", "output", "url", "data", "encoding", "base64"),
+    *("file_id", "mime_type", "value"),
 )
 """The fields of a block; those that no text, thought or call has are read at the end of the block."""
 _STARTS: Final = ("role", "content", "id", "message_id")
